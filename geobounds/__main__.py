@@ -1,0 +1,7 @@
+"""``python -m geobounds`` is the ``geobounds`` command."""
+
+import sys
+
+from geobounds.cli import main
+
+sys.exit(main())

@@ -1,0 +1,96 @@
+"""Bounds on precision, recall and F from the number of inversions (T2)."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from geobounds.errors import ArgumentError
+from geobounds.separability import f_score, precision, recall
+
+__all__ = ["InversionBounds", "inversion_bounds"]
+
+
+@dataclass(frozen=True)
+class InversionBounds:
+    """Lower bounds from inversions.
+
+    Attributes
+    ----------
+    precision, recall : Fraction
+        Separate bounds on P_N and R_N, statement T2 (a).
+    f_separate : Fraction
+        Their harmonic mean.
+    f_joint : Fraction
+        Bound on F_N from both counts together, statement T2 (b); never below
+        ``f_separate``.
+    """
+
+    precision: Fraction
+    recall: Fraction
+    f_separate: Fraction
+    f_joint: Fraction
+
+
+def inversion_bounds(n: int, n_unselected: int, inversions: int) -> InversionBounds:
+    """Lower bounds on P_N, R_N and F_N from the number of inversions.
+
+    Parameters
+    ----------
+    n : int
+        Number of selected tokens N >= 1.
+    n_unselected : int
+        Number of unselected candidates M >= 1.
+    inversions : int
+        G = GInv_N, or an upper bound on it, 0 <= G <= N * M.
+
+    Returns
+    -------
+    InversionBounds
+        Exact fractions. All are 1 for G = 0.
+
+    Raises
+    ------
+    ArgumentError
+        A number is out of range.
+
+    Notes
+    -----
+    Statement T2 (lower). (a) P >= N/(N + min(G, M)), R >= max(0, 1 - G/N).
+    (b, tight) for G >= 1: FP + FN <= G + 1, FP FN >= G, 1 <= FP <= M, 1 <= FN <= N,
+    because the inversions form a Ferrers diagram with FN rows and longest row FP.
+    With b = FN on the hyperbola's chord FP = G + 1 - b, F falls to its least at an end
+    of the range b_lo = max(1, G + 1 - M) <= b <= G, by convexity; 0 if G >= N.
+    Source: (a) arXiv 2602.01893; (b) is ours.
+
+    Examples
+    --------
+    >>> b = inversion_bounds(4, 8, 2)
+    >>> print(b.precision, b.recall, b.f_separate, b.f_joint)
+    2/3 1/2 4/7 8/13
+    """
+    for name, value, least, most in (
+        ("n", n, 1, None),
+        ("n_unselected", n_unselected, 1, None),
+        ("inversions", inversions, 0, n * n_unselected),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int):
+            msg = f"inversion_bounds: {name} must be an int, got {name}={value!r}."
+            raise TypeError(msg)
+        if value < least or (most is not None and value > most):
+            limit = (
+                f"at least {least}" if most is None else f"between {least} and {most}"
+            )
+            msg = f"inversion_bounds: {name} must be {limit}, got {name}={value}."
+            raise ArgumentError(msg)
+    g, m = inversions, n_unselected
+    p = precision(n, min(g, m))
+    r = recall(n, min(g, n))
+    return InversionBounds(p, r, 2 * p * r / (p + r), _joint(n, m, g))
+
+
+def _joint(n: int, m: int, g: int) -> Fraction:
+    if g == 0:
+        return Fraction(1)
+    if g >= n:
+        return Fraction(0)
+    lowest = max(1, g + 1 - m)
+    return min(f_score(n, g + 1 - b, b) for b in (lowest, g))

@@ -1,0 +1,468 @@
+"""certify: conservative lower bounds on P, R and F that anyone can check again.
+
+A certificate holds what the head was (a SHA-256 of its exact data), which definitions
+were used, and for each N a regime, the counts it implies and the bounds they give. All
+numbers are exact. ``geobounds.verify`` repeats the argument without this module.
+"""
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geobounds.bounds import inversion_bounds
+from geobounds.errors import ArgumentError, CertificateFormatError
+from geobounds.files import write_text
+from geobounds.head import HeadData
+from geobounds.regime import (
+    Cell,
+    CellRegime,
+    InversionRegime,
+    check_cells,
+    fit_cells,
+)
+from geobounds.selection import Ranking, Selection, rank
+from geobounds.separability import interval_counts, selection_counts
+
+__all__ = ["REGIMES", "Certificate", "Claim", "certify"]
+
+REGIMES = ("cells", "inversions")
+FORMAT = "geobounds-certificate"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is certified for one N.
+
+    Attributes
+    ----------
+    n : int
+        Number of selected tokens N.
+    n_unselected : int
+        Number of unselected candidates.
+    selected : tuple of int
+        Selected keys, best first.
+    boundary_tie : bool
+        Whether equal scores across the boundary make the selected set a convention.
+    false_positives, false_negatives : int
+        Upper bounds on FP and FN.
+    precision, recall, f_score : Fraction
+        Lower bounds on P_N, R_N and F_N.
+    measured : Fraction
+        The measured F_N.
+    regime : CellRegime or InversionRegime
+        What the bounds follow from.
+    """
+
+    n: int
+    n_unselected: int
+    selected: tuple[int, ...]
+    boundary_tie: bool
+    false_positives: int
+    false_negatives: int
+    precision: Fraction
+    recall: Fraction
+    f_score: Fraction
+    measured: Fraction
+    regime: CellRegime | InversionRegime
+
+    @property
+    def tightness(self) -> Fraction | None:
+        """Certified F over measured F; None where the measured F is 0."""
+        return self.f_score / self.measured if self.measured else None
+
+    @property
+    def verdict(self) -> str:
+        """The word for the bound on F_N: separable (1), bounded or vacuous (0)."""
+        if self.f_score == 1:
+            return "separable"
+        return "bounded" if self.f_score else "vacuous"
+
+
+class Certificate(Mapping[int, Claim]):
+    """Claims by N for one query of one head, with all that is needed to check them.
+
+    Attributes
+    ----------
+    claims : dict of int to Claim
+        The claims; the certificate itself is a mapping N -> Claim.
+    definitions : dict
+        Ranking, sink policy, sink, distance, ties and comparison.
+    head : dict
+        SHA-256 of the head data, query position, sizes and attention mass.
+    provenance, versions : dict
+        What produced the head, and with which software. Informative only.
+    """
+
+    def __init__(
+        self,
+        claims: Iterable[Claim],
+        *,
+        definitions: dict[str, Any],
+        head: dict[str, Any],
+        provenance: dict[str, Any],
+        versions: dict[str, str],
+    ) -> None:
+        self.claims = {claim.n: claim for claim in claims}
+        self.definitions = definitions
+        self.head = head
+        self.provenance = provenance
+        self.versions = versions
+
+    def __getitem__(self, n: int) -> Claim:
+        """Return the claim for N."""
+        return self.claims[n]
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over N."""
+        return iter(self.claims)
+
+    def __len__(self) -> int:
+        """Return the number of claims."""
+        return len(self.claims)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return (
+            f"Certificate(n={list(self)}, query_position={self.head['query_position']})"
+        )
+
+    def __str__(self) -> str:
+        """Return a table: bounds, measured F, how much of it is certified, verdict."""
+        head, chosen = self.head, self.definitions
+        title = (
+            f"query {head['query_position']}, {head['n_candidates']} candidates, "
+            f"ranking {chosen['ranking']}, sink {chosen['sink_policy']}"
+        )
+        columns = f"{'N':>5} {'P >=':>7} {'R >=':>7} {'F >=':>7} {'F':>7} {'F>=/F':>6}"
+        lines = [title, f"{columns}  verdict"]
+        for c in self.claims.values():
+            share = "-" if c.tightness is None else f"{float(c.tightness):.3f}"
+            lines.append(
+                f"{c.n:>5} {_down(c.precision):>7} {_down(c.recall):>7} "
+                f"{_down(c.f_score):>7} {float(c.measured):>7.4f} {share:>6}  "
+                f"{c.verdict}{' (boundary tie)' if c.boundary_tie else ''}"
+            )
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as JSON data, its own SHA-256 included."""
+        body = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "definitions": self.definitions,
+            "head": self.head,
+            "claims": [_claim_to_json(claim) for claim in self.claims.values()],
+            "provenance": self.provenance,
+            "versions": self.versions,
+        }
+        return body | {"sha256": _digest(body)}
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate as JSON, whole or not at all."""
+        write_text(Path(path), json.dumps(self.to_dict(), indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Certificate":
+        """Read a certificate; this checks its form and digest, not its claims.
+
+        Raises
+        ------
+        CertificateFormatError
+            Not such a file, another version, or a digest that does not fit.
+        """
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            msg = f"Certificate: {path} must be a JSON file ({error})."
+            raise CertificateFormatError(msg) from error
+        return cls.from_dict(data)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "Certificate":
+        """Build a certificate from the JSON data of ``to_dict``."""
+        try:
+            found = (data["format"], data["version"])
+            if found != (FORMAT, FORMAT_VERSION):
+                msg = (
+                    f"Certificate: format must be {FORMAT} version {FORMAT_VERSION}, "
+                    f"got {found[0]!r} version {found[1]!r}."
+                )
+                raise CertificateFormatError(msg)
+            certificate = cls(
+                [_claim_from_json(claim) for claim in data["claims"]],
+                definitions=dict(data["definitions"]),
+                head=dict(data["head"]),
+                provenance=dict(data["provenance"]),
+                versions=dict(data["versions"]),
+            )
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            if isinstance(error, CertificateFormatError):
+                raise
+            msg = f"Certificate: a field is missing or malformed ({error!r})."
+            raise CertificateFormatError(msg) from error
+        if certificate.to_dict() != data:
+            msg = (
+                "Certificate: sha256 must fit the content, got another digest or "
+                "unknown fields. The file was changed."
+            )
+            raise CertificateFormatError(msg)
+        return certificate
+
+
+def certify(
+    head: HeadData,
+    n: int | Iterable[int] | None = None,
+    *,
+    query: int = -1,
+    regime: str | CellRegime = "cells",
+    resolution: int = 9,
+    ranking: Any = "weight",
+    sink_policy: str = "keep",
+) -> Certificate:
+    """Certify lower bounds on precision, recall and F of one query (Euclidean).
+
+    Parameters
+    ----------
+    head : HeadData
+        A head with values.
+    n : int or iterable of int, optional
+        Numbers of selected tokens. Default: the powers of two from 2 below the
+        number of candidates.
+    query : int
+        Row index of the query.
+    regime : "cells", "inversions" or CellRegime
+        What the bounds follow from: cells fitted to the head (T6), the number of
+        inversions (T2), or cells fitted elsewhere, checked before anything is claimed.
+    resolution : int
+        Largest number of cells.
+    ranking : "weight", "contribution" or array_like of shape (n_key,)
+        As for ``measure``.
+    sink_policy : "keep", "drop" or "compete"
+        As for ``measure``.
+
+    Returns
+    -------
+    Certificate
+        A mapping N -> Claim with exact fractions; print it for a table.
+
+    Raises
+    ------
+    ArgumentError
+        N, the query, the regime or another argument is out of range.
+    AssumptionError
+        A number of the given regime does not hold for this head.
+    HeadDataError
+        The head has no values, or this query's row cannot be used.
+
+    Notes
+    -----
+    Statements T1 with T6 (cells), or T2 (inversions). All arithmetic behind a claim is
+    in integers and fractions, so no rounding enters. Source: T1, T2 (b), T6 are ours;
+    definitions and T2 (a) of arXiv 2602.01893.
+
+    Examples
+    --------
+    >>> head = HeadData([0.4, 0.3, 0.2, 0.1], [[1, 0], [1, 0], [0, 1], [-1, 0]])
+    >>> print(certify(head, 2, sink_policy="keep"))
+    query 3, 4 candidates, ranking weight, sink keep
+        N    P >=    R >=    F >=       F  F>=/F  verdict
+        2  1.0000  1.0000  1.0000  1.0000  1.000  separable
+    """
+    order = rank(head, query, ranking, sink_policy, function="certify")
+    head.require_values("certify")
+    claims = [
+        _claim(head, order.select(k, "certify"), regime, resolution)
+        for k in _grid(n, order, regime)
+    ]
+    row = order.row
+    scores = None if isinstance(ranking, str) else np.asarray(ranking)
+    definitions: dict[str, Any] = {
+        "distance": "euclidean",
+        "ranking": ranking if scores is None else "scores",
+        "sink_policy": sink_policy,
+        "sink": head.sink,
+        "ties": "smaller index first",
+        "comparison": "ties count against separability",
+    }
+    if scores is not None:
+        definitions["scores"] = [
+            str(Fraction(float(x))) if seen else None
+            for x, seen in zip(scores, head.visible[row], strict=True)
+        ]
+    return Certificate(
+        claims,
+        definitions=definitions,
+        head={
+            "sha256": head.digest(row),
+            "query_position": int(head.query_positions[row]),
+            "n_key": head.n_key,
+            "n_candidates": order.n_candidates,
+            "d_head": head.d_head,
+            "mass": str(_exact_mass(head, row)),
+        },
+        provenance=dict(head.meta),
+        versions=_versions(),
+    )
+
+
+def _grid(
+    n: int | Iterable[int] | None, order: Ranking, regime: str | CellRegime
+) -> list[int]:
+    if isinstance(regime, str) and regime not in REGIMES:
+        msg = (
+            f"certify: regime must be one of {', '.join(REGIMES)} or a fitted regime, "
+            f"got regime={regime!r}."
+        )
+        raise ArgumentError(msg)
+    if n is None:
+        if isinstance(regime, CellRegime):
+            return [regime.n]
+        count = order.n_candidates
+        grid = [2**k for k in range(1, count.bit_length()) if 2**k < count]
+        if not grid:
+            msg = (
+                "certify: at least 3 candidates are needed for the default n, "
+                f"got {count}. Pass n=1 for 2 candidates."
+            )
+            raise ArgumentError(msg)
+        return grid
+    # Anything that is not iterable is one N; select() refuses what is no integer.
+    grid = list(n) if isinstance(n, Iterable) else [n]
+    if not grid or len(set(grid)) < len(grid):
+        msg = f"certify: n must hold different numbers, at least one, got n={grid}."
+        raise ArgumentError(msg)
+    if isinstance(regime, CellRegime) and grid != [regime.n]:
+        msg = f"certify: n must be the regime's own n={regime.n}, got n={grid}."
+        raise ArgumentError(msg)
+    return grid
+
+
+def _claim(
+    head: HeadData, selection: Selection, regime: str | CellRegime, resolution: int
+) -> Claim:
+    measured = selection_counts(head, selection)
+    n, n_unselected = selection.n, len(selection.unselected)
+    if regime == "inversions":
+        g = measured.inversions_upper
+        bounds = inversion_bounds(n, n_unselected, g)
+        fp, fn = min(g, n_unselected), min(g, n)
+        p, r, f = bounds.precision, bounds.recall, bounds.f_joint
+        found: CellRegime | InversionRegime = InversionRegime(n, g)
+    else:
+        if isinstance(regime, CellRegime):
+            check_cells(regime, head, selection)
+            found = regime
+        else:
+            found = fit_cells(head, selection, resolution=resolution)
+        counts = interval_counts(found.enclosure(head, selection))
+        fp, fn = counts.fp_upper, counts.fn_upper
+        p, r, f = counts.precision.lower, counts.recall.lower, counts.f_score.lower
+    return Claim(
+        n,
+        n_unselected,
+        tuple(int(k) for k in selection.selected),
+        selection.boundary_tie,
+        fp,
+        fn,
+        p,
+        r,
+        f,
+        measured.f_score.lower,
+        found,
+    )
+
+
+def _exact_mass(head: HeadData, row: int) -> Fraction:
+    seen = head.weights[row][head.visible[row]]
+    return sum((Fraction(float(x)) for x in seen), Fraction(0))
+
+
+def _down(x: Fraction) -> str:
+    """Four decimals, rounded down: a printed bound must not exceed the bound."""
+    return f"{int(x * 10_000) / 10_000:.4f}"
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "numpy": np.__version__}
+    try:
+        found["geobounds"] = version("geobounds")
+    except PackageNotFoundError:
+        found["geobounds"] = "not installed"
+    return found
+
+
+def _digest(body: dict[str, Any]) -> str:
+    """SHA-256 of the canonical JSON: sorted keys, no spaces, ASCII."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _claim_to_json(claim: Claim) -> dict[str, Any]:
+    if isinstance(claim.regime, CellRegime):
+        regime: dict[str, Any] = {
+            "name": "cells",
+            "cells": [
+                {
+                    "start": cell.start,
+                    "stop": cell.stop,
+                    "norm": str(cell.norm),
+                    "dot": str(cell.dot),
+                }
+                for cell in claim.regime.cells
+            ],
+        }
+    else:
+        regime = {"name": "inversions", "inversions": claim.regime.inversions}
+    return {
+        "n": claim.n,
+        "n_unselected": claim.n_unselected,
+        "selected": list(claim.selected),
+        "boundary_tie": claim.boundary_tie,
+        "regime": regime,
+        "false_positives": claim.false_positives,
+        "false_negatives": claim.false_negatives,
+        "precision": str(claim.precision),
+        "recall": str(claim.recall),
+        "f_score": str(claim.f_score),
+        "measured": str(claim.measured),
+        "verdict": claim.verdict,
+    }
+
+
+def _claim_from_json(data: dict[str, Any]) -> Claim:
+    n, stored = data["n"], data["regime"]
+    if stored["name"] == "cells":
+        regime: CellRegime | InversionRegime = CellRegime(
+            n,
+            tuple(
+                Cell(c["start"], c["stop"], Fraction(c["norm"]), Fraction(c["dot"]))
+                for c in stored["cells"]
+            ),
+        )
+    elif stored["name"] == "inversions":
+        regime = InversionRegime(n, stored["inversions"])
+    else:
+        msg = f"Certificate: regime must be one of {REGIMES}, got {stored['name']!r}."
+        raise CertificateFormatError(msg)
+    return Claim(
+        n,
+        data["n_unselected"],
+        tuple(data["selected"]),
+        data["boundary_tie"],
+        data["false_positives"],
+        data["false_negatives"],
+        Fraction(data["precision"]),
+        Fraction(data["recall"]),
+        Fraction(data["f_score"]),
+        Fraction(data["measured"]),
+        regime,
+    )

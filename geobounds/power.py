@@ -1,0 +1,158 @@
+"""The power phi (D9) and the cosine key (D5) as enclosures with a rounding radius (T8).
+
+Letters: w weight, v value vector, s the aggregate, t = <v, s>, q = ||v||^2, N selected
+tokens, d the width of v, u = 2^-53.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from geobounds.errors import GeoboundsError
+from geobounds.head import HeadData
+from geobounds.selection import Selection
+
+__all__ = [
+    "DotProducts",
+    "Enclosure",
+    "cosine_enclosure",
+    "dot_products",
+    "power_enclosure",
+]
+
+_UNIT = 2.0**-53
+# Below this a square or a quotient could underflow; such tokens go the exact way.
+_SMALL = 2.0**-450
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosure:
+    """Intervals [lo, hi] around a distance key of every candidate.
+
+    Attributes
+    ----------
+    lo, hi : ndarray of shape (n_candidates,)
+        The first ``n`` belong to selected tokens, the others to unselected ones.
+        float64, or object arrays of exact integers or fractions.
+    n : int
+        Number of selected tokens.
+    """
+
+    lo: Any
+    hi: Any
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class DotProducts:
+    """w, t and q of every candidate in float64, with the radii of t and q.
+
+    ``bulk`` is T of statement T8: the sum of the absolute products behind t.
+    """
+
+    w: Float64[np.ndarray, " n_candidates"]
+    t: Float64[np.ndarray, " n_candidates"]
+    q: Float64[np.ndarray, " n_candidates"]
+    bulk: Float64[np.ndarray, " n_candidates"]
+    t_radius: Float64[np.ndarray, " n_candidates"]
+    q_radius: Float64[np.ndarray, " n_candidates"]
+
+
+def dot_products(head: HeadData, selection: Selection) -> DotProducts:
+    """Return <v, s_N> and ||v||^2 of every candidate with radii (T8).
+
+    Notes
+    -----
+    t passes through N + d roundings on a bulk of T, q through d on itself; the
+    counts are raised by 3 and 2 to cover the rounding of the radii themselves. The
+    2^-1073 terms cover products that underflow.
+    """
+    _refuse_flush_to_zero()
+    head.require_values("power")
+    n, d_head, keys = selection.n, head.d_head, selection.keys
+    row = head.weights[selection.row].astype(np.float64)
+    chosen = selection.selected
+    with np.errstate(all="ignore"):
+        aggregate = row[chosen] @ head.values64[chosen]
+        absolute = row[chosen] @ head.abs_values64[chosen]
+        t = (head.values64 @ aggregate)[keys]
+        bulk = (head.abs_values64 @ absolute)[keys]
+        q = head.squared_norms64[keys]
+        underflow = 2.0**-1073 * (n * head.abs_sums64[keys] + d_head + 1)
+        t_radius = (n + d_head + 3) * _UNIT * bulk + underflow
+        q_radius = (d_head + 2) * _UNIT * q + 2.0**-1073 * (d_head + 1)
+    return DotProducts(row[keys], t, q, bulk, t_radius, q_radius)
+
+
+def power_enclosure(
+    head: HeadData, selection: Selection, dots: DotProducts | None = None
+) -> Enclosure:
+    """Return intervals that contain phi = w^2 q - 2 w t of every candidate.
+
+    Notes
+    -----
+    Statement T8: |phi^ - phi| <= (N + d + 4) u B + 2^-1072 E with
+    B = w^2 q + 2 w T. Where a number is not finite the interval is the whole line.
+    """
+    x = dots or dot_products(head, selection)
+    n, d_head = selection.n, head.d_head
+    with np.errstate(all="ignore"):
+        phi = x.w * x.w * x.q - 2 * x.w * x.t
+        b_term = x.w * x.w * x.q + 2 * x.w * x.bulk
+        e_term = (
+            x.q
+            + d_head * x.w * x.w
+            + 2 * x.w * (n * head.abs_sums64[selection.keys] + d_head)
+            + 2
+        )
+        radius = (n + d_head + 4) * _UNIT * b_term + 2.0**-1072 * e_term
+        return _outward(phi, radius, n)
+
+
+def cosine_enclosure(
+    head: HeadData, selection: Selection, dots: DotProducts | None = None
+) -> Enclosure:
+    """Return intervals around -kappa, which orders candidates by cosine distance (D5).
+
+    Notes
+    -----
+    kappa = sign(t) t^2 / q, and 0 for a zero contribution. Interval division with
+    three roundings widened to four; numbers near underflow get the whole line.
+    """
+    x = dots or dot_products(head, selection)
+    zero = (x.w == 0) | ~head.abs_values64[selection.keys].any(axis=1)
+    with np.errstate(all="ignore"):
+        t_low, t_high = x.t - x.t_radius, x.t + x.t_radius
+        q_low, q_high = x.q - x.q_radius, x.q + x.q_radius
+        high = np.where(t_high >= 0, t_high**2 / q_low, -(t_high**2) / q_high)
+        low = np.where(t_low >= 0, t_low**2 / q_high, -(t_low**2) / q_low)
+        safe = (np.abs(t_low) > _SMALL) & (np.abs(t_high) > _SMALL) & (q_low > _SMALL)
+        widened = Enclosure(
+            -(high + 4 * _UNIT * np.abs(high)), -(low - 4 * _UNIT * np.abs(low)), 0
+        )
+    safe &= np.isfinite(widened.lo) & np.isfinite(widened.hi)
+    lo = np.where(safe, np.nextafter(widened.lo, -np.inf), -np.inf)
+    hi = np.where(safe, np.nextafter(widened.hi, np.inf), np.inf)
+    lo[zero] = hi[zero] = 0.0
+    return Enclosure(lo, hi, selection.n)
+
+
+def _outward(
+    center: Float64[np.ndarray, " n"], radius: Float64[np.ndarray, " n"], n: int
+) -> Enclosure:
+    lo = np.nextafter(center - radius, -np.inf)
+    hi = np.nextafter(center + radius, np.inf)
+    known = np.isfinite(lo) & np.isfinite(hi)
+    return Enclosure(np.where(known, lo, -np.inf), np.where(known, hi, np.inf), n)
+
+
+def _refuse_flush_to_zero() -> None:
+    smallest_normal = np.array([2.0**-1022])
+    if (smallest_normal * 0.5)[0] == 0:
+        msg = (
+            "power: subnormal numbers must not be flushed to zero, got flush-to-zero "
+            "switched on in this process. Switch it off (torch.set_flush_denormal)."
+        )
+        raise GeoboundsError(msg)
