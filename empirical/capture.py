@@ -69,8 +69,8 @@ def capture(
     The registries and the model's configuration are as before when the block ends,
     also after an exception. Captures nest, and other models are not affected.
     """
-    session = _Session(model, receive, queries)
     name = f"geobounds_capture_{next(_numbers)}"
+    session = _Session(model, receive, queries, name)
     configs = {
         id(m.config): m.config
         for m in model.modules()
@@ -98,6 +98,9 @@ def capture(
                     with_kwargs=True,
                 )
             )
+        for module in model.modules():
+            if "Attention" in type(module).__name__:
+                hooks.append(module.register_forward_hook(session.attention_done))
         yield
     finally:
         for hook in hooks:
@@ -163,7 +166,7 @@ def heads(
 class _Session:
     """State of one capture: what runs, and the layers of the forward under way."""
 
-    def __init__(self, model: Any, receive: Receiver, queries: Any) -> None:
+    def __init__(self, model: Any, receive: Receiver, queries: Any, name: str) -> None:
         if model.training:
             msg = "capture: model must be in evaluation mode. Call model.eval() first."
             raise CaptureError(msg)
@@ -177,6 +180,7 @@ class _Session:
         self.model = model
         self.receive = receive
         self.queries = queries
+        self.name = name
         self.outermost: Any = None
         self.checked = False
         self.layers: list[int] = []
@@ -214,8 +218,24 @@ class _Session:
         self.layers.append(layer)
         return output, weights
 
+    def attention_done(self, module: Any, _args: Any, output: Any) -> None:
+        """Hand over a layer whose attention module has no projection of its own."""
+        pending = self.pending.get(id(module))
+        if pending is not None and pending.hook is None:
+            pending.hand_over(output[0] if isinstance(output, tuple) else output)
+
+    def runs(self) -> bool:
+        """Whether a forward under way is this capture's.
+
+        Not so while it compares with the plain model, or inside a nested capture.
+        """
+        implementation: str = self.model.config._attn_implementation_internal
+        return implementation == self.name
+
     def begin(self, module: Any, _args: Any) -> None:
         """Note the outermost module of a forward."""
+        if not self.runs():
+            return
         if self.outermost is None or module in (self.model, self.outermost):
             self.outermost = module
             self.layers.clear()
@@ -227,7 +247,7 @@ class _Session:
         """Return the hook that ends a forward."""
 
         def hook(module: Any, args: Any, kwargs: Any, output: Any) -> None:
-            if module is not self.outermost:
+            if not self.runs() or module is not self.outermost:
                 return
             self.outermost = None
             if not self.layers or self.pending:
@@ -242,8 +262,7 @@ class _Session:
                 plain()
                 try:
                     with torch.no_grad():
-                        # The class's own forward: no hook of ours sees this run.
-                        reference = module.forward(*args, **kwargs)
+                        reference = module(*args, **kwargs)
                 finally:
                     private()
                 _compare_outputs(output, reference)
@@ -256,8 +275,7 @@ class _Session:
 
     def _drop_pending(self) -> None:
         for pending in list(self.pending.values()):
-            pending.hook.remove()
-        self.pending.clear()
+            pending.drop()
 
 
 class _Pending:
@@ -277,31 +295,37 @@ class _Pending:
         self.hook: Any = None
 
     def await_projection(self, module: Any) -> None:
-        """Hand over once the module's output projection is called."""
+        """Hand over once the module's output projection is called.
+
+        A module without one, as in BERT, returns the heads' output itself; the hook
+        for that is set when the capture opens, since it must precede the call.
+        """
         projection = next(
             (c for n, c in module.named_children() if n in _PROJECTIONS), None
         )
-        if projection is None:
-            # BERT-like modules return the heads' output themselves.
-            self.hook = module.register_forward_hook(self._at_output)
-        else:
+        if projection is not None:
             self.hook = projection.register_forward_pre_hook(self._at_projection)
-        self.session.pending[id(self)] = self
-
-    def _at_output(self, _module: Any, _args: Any, output: Any) -> None:
-        self._hand_over(output[0] if isinstance(output, tuple) else output)
+        self.session.pending[id(module)] = self
 
     def _at_projection(self, _module: Any, args: Any) -> None:
-        self._hand_over(args[0])
+        self.hand_over(args[0])
 
-    def _hand_over(self, head_outputs: torch.Tensor) -> None:
-        self.hook.remove()
-        self.session.pending.pop(id(self), None)
+    def hand_over(self, head_outputs: torch.Tensor) -> None:
+        """Check the layer against the heads' outputs and pass it on."""
+        self.drop()
         _check_rows(self.layer, self.weights, self.visible)
         _check_projection(
             self.layer, self.weights, self.values, self.visible, head_outputs, self.rows
         )
         self.session.receive(self.layer, self.weights, self.values, self.visible)
+
+    def drop(self) -> None:
+        """Forget this layer."""
+        if self.hook is not None:
+            self.hook.remove()
+        waiting = self.session.pending
+        for key in [k for k, pending in waiting.items() if pending is self]:
+            del waiting[key]
 
 
 def _eager_of(module: Any) -> Callable[..., Any] | None:

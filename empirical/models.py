@@ -70,7 +70,8 @@ class ModelSource:
     revision : str or None
         Revision asked for, for a Hugging Face name.
     fingerprint : str
-        SHA-256 of the weight files ("sha256:..."), or "revision:..." for a hub name.
+        "sha256:..." of configuration and weights, or of the GGUF file;
+        "revision:..." for a hub name.
     """
 
     name: str
@@ -117,14 +118,14 @@ def resolve(
     if path.suffix == ".gguf" and path.is_file():
         return _prepared(name, path, log)
     if path.is_dir():
-        weights = sorted(path.glob("*.safetensors"))
-        if not weights or not (path / "config.json").is_file():
+        config, weights = path / "config.json", sorted(path.glob("*.safetensors"))
+        if not weights or not config.is_file():
             msg = (
                 f"models: folder {name} must hold config.json and .safetensors "
                 "weights, got neither or one. Pickled .bin weights are never read."
             )
             raise ModelNotFoundError(msg)
-        return ModelSource(name, str(path), None, f"sha256:{_sha256(*weights)}")
+        return ModelSource(name, str(path), None, f"sha256:{_sha256(config, *weights)}")
     if path.suffix or name.startswith((".", "/", "~")):
         msg = (
             f"models: {name} must be a packaged name ({', '.join(PACKAGED)}), a model "

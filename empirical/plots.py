@@ -4,15 +4,17 @@ Lines and dots differ by marker and dash as well as colour, so that a grey print
 colour-blind reader see the same.
 """
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, NullLocator
 
-__all__ = ["Drawing", "all_figures"]
+__all__ = ["Drawing", "add_caption", "all_figures"]
 
 _BLUE, _ORANGE, _GREEN, _GREY = "#0b5394", "#d95f02", "#1b7837", "#6e6e6e"
 _STYLE: dict[str, Any] = {
@@ -52,6 +54,21 @@ def all_figures(values: xr.Dataset, table: list[dict[str, Any]]) -> list[Drawing
         ]
 
 
+def add_caption(drawing: Drawing) -> None:
+    """Write title and caption into the figure, above and below what it shows."""
+    figure = drawing.figure
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(drawing.caption, int(width * 15.5))
+    text_height, title_height = 0.165 * len(lines) + 0.15, 0.4
+    total = height + text_height + title_height
+    figure.set_size_inches(width, total)
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0, text_height / total, 1, height / total))
+    figure.text(0.02, 1 - 0.12 / total, drawing.title, va="top", fontsize=12)
+    figure.text(0.02, 0.08 / total, "\n".join(lines), va="bottom", fontsize=8.5)
+
+
 def _origin(values: xr.Dataset) -> str:
     attrs = values.attrs
     count = values.sizes["window"]
@@ -69,6 +86,7 @@ def bounds_by_n(values: xr.Dataset, table: list[dict[str, Any]]) -> Drawing:
     figure = Figure(figsize=(7, 4.6), layout="constrained")
     axes = figure.subplots()
     resolutions = values["resolution"].values.tolist()
+    cells = ", ".join(map(str, resolutions))
     measured = [
         ("F measured, sink kept", "keep", "f", "black", "o", "-"),
         ("F measured, sink dropped", "drop", "f", _GREY, "D", "-"),
@@ -101,14 +119,20 @@ def bounds_by_n(values: xr.Dataset, table: list[dict[str, Any]]) -> Drawing:
     axes.set_xlabel("N, number of selected tokens")
     axes.set_ylabel("F, mean over heads")
     axes.grid(visible=True, alpha=0.25)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.16),
+        ncols=2,
+        fontsize=9,
+        frameon=False,
+    )
     return Drawing(
         "bounds_by_n",
         "Certified bound and measured F over N",
         "How to read it: black is how separable the N most attended tokens are, with "
         "the attention sink kept; blue and orange are lower bounds on it that hold "
         "with certainty, so they lie below black everywhere; the nearer, the better. "
-        "Blue uses 3, 5 or 9 cells of two numbers each, orange the number of "
+        f"Blue uses {cells} cells of two numbers each, orange the number of "
         "inversions. Grey is the same measurement without the sink, green what random "
         "sets of the same size reach. Mean over all heads and windows. "
         f"{_origin(values)}",

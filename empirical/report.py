@@ -10,7 +10,7 @@ import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from empirical.metrics import metrics, table_by_n
-from empirical.plots import Drawing, all_figures
+from empirical.plots import Drawing, add_caption, all_figures
 from geobounds.files import replacing, write_text
 
 __all__ = ["write_report"]
@@ -36,17 +36,17 @@ def write_report(scan: xr.Dataset, folder: Path) -> Path:
     (folder / "figures").mkdir(exist_ok=True)
     figures = []
     for drawing in all_figures(values, table):
-        png = _png(drawing)
-        with replacing(folder / "figures" / f"{drawing.name}.png") as temporary:
-            temporary.write_bytes(png)
         figures.append(
             {
                 "name": drawing.name,
                 "title": drawing.title,
                 "caption": drawing.caption,
-                "data": base64.b64encode(png).decode(),
+                "data": base64.b64encode(_png(drawing)).decode(),
             }
         )
+        with replacing(folder / "figures" / f"{drawing.name}.png") as temporary:
+            add_caption(drawing)  # a file stands alone; the page has its own text
+            temporary.write_bytes(_png(drawing))
     write_text(folder / "table.json", json.dumps(table, indent=1) + "\n")
     page = folder / "index.html"
     environment = Environment(
@@ -69,13 +69,8 @@ def write_report(scan: xr.Dataset, folder: Path) -> Path:
 
 def _png(drawing: Drawing) -> bytes:
     stream = io.BytesIO()
-    # The caption travels with the picture.
-    drawing.figure.savefig(
-        stream,
-        format="png",
-        dpi=150,
-        metadata={"Title": drawing.title, "Description": drawing.caption},
-    )
+    metadata = {"Title": drawing.title, "Description": drawing.caption}
+    drawing.figure.savefig(stream, format="png", dpi=150, metadata=metadata)
     return stream.getvalue()
 
 

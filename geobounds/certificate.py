@@ -148,7 +148,7 @@ class Certificate(Mapping[int, Claim]):
             share = "-" if c.tightness is None else f"{float(c.tightness):.3f}"
             lines.append(
                 f"{c.n:>5} {_down(c.precision):>7} {_down(c.recall):>7} "
-                f"{_down(c.f_score):>7} {float(c.measured):>7.4f} {share:>6}  "
+                f"{_down(c.f_score):>7} {_down(c.measured):>7} {share:>6}  "
                 f"{c.verdict}{' (boundary tie)' if c.boundary_tie else ''}"
             )
         return "\n".join(lines)

@@ -292,8 +292,8 @@ def split_heads(weights: Any, values: Any, **options: Any) -> list[HeadData]:
     >>> [float(head.values[0, 0]) for head in heads]
     [0.0, 0.0, 1.0, 1.0]
     """
-    rows, _ = _real_array(weights, "weights", "split_heads")
-    vectors, _ = _real_array(values, "values", "split_heads")
+    rows, dtype_name = _real_array(weights, "weights", "split_heads")
+    vectors, value_dtype_name = _real_array(values, "values", "split_heads")
     for name, array, axes, shape in (
         ("weights", rows, (2, 3), "(n_heads, n_query, n_key) or (n_heads, n_key)"),
         ("values", vectors, (3,), "(n_kv_heads, n_key, d_head)"),
@@ -318,7 +318,10 @@ def split_heads(weights: Any, values: Any, **options: Any) -> list[HeadData]:
         )
         raise HeadDataError(msg)
     group = n_heads // n_kv_heads
-    return [HeadData(rows[h], vectors[h // group], **options) for h in range(n_heads)]
+    heads = [HeadData(rows[h], vectors[h // group], **options) for h in range(n_heads)]
+    for head in heads:  # bfloat16 was widened above; the heads still say so
+        head.dtype_name, head.value_dtype_name = dtype_name, value_dtype_name
+    return heads
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

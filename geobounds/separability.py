@@ -164,7 +164,7 @@ def settle(enclosure: Enclosure, exact_keys: Callable[[], Any]) -> Counts:
     return interval_counts(Enclosure(keys, keys, enclosure.n))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measurement:
     """Geometric separability of the N selected tokens of one query.
 
@@ -190,8 +190,16 @@ class Measurement:
     boundary_tie: bool
     query_position: int
     distance: str
-    _head: HeadData = field(repr=False, compare=False)
-    _selection: Selection = field(repr=False, compare=False)
+    _head: HeadData = field(compare=False)
+    _selection: Selection = field(compare=False)
+
+    def __repr__(self) -> str:
+        """Metrics and counts in one line."""
+        return (
+            f"Measurement(n={self.n}, P={self.precision}, R={self.recall}, "
+            f"F={self.f_score}, FP={self.false_positives}, FN={self.false_negatives}, "
+            f"inversions={self.inversions}, {self.distance})"
+        )
 
     @property
     def precision(self) -> Interval:
@@ -315,8 +323,10 @@ def measure(
     --------
     >>> head = HeadData([0.5, 0.25, 0.25], [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> m = measure(head, 2)
-    >>> print(m.precision, m.recall, m.f_score, m.boundary_tie)
-    1 1 1 True
+    >>> m
+    Measurement(n=2, P=1, R=1, F=1, FP=0, FN=0, inversions=0, euclidean)
+    >>> m.boundary_tie
+    True
     """
     choice = rank(head, query, ranking, sink_policy, function="measure").select(
         n, "measure"

@@ -112,7 +112,7 @@ def permuted(rng: Generator, n: int, _d: int) -> Arrays:
 
 
 def orthogonal(rng: Generator, n: int, _d: int) -> Arrays:
-    """Light tokens all but orthogonal to a heavy one: <v, s> is nothing but rounding."""
+    """Light tokens all but orthogonal to a heavy one: <v, s> is mere rounding."""
     a, b = rng.normal(0, 1, 2)
     values = np.outer(rng.integers(1, 9, n) * rng.choice([-1.0, 1.0], n), [-b, a])
     values *= rng.normal(1, 0.2, (n, 1))

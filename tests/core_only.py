@@ -27,7 +27,10 @@ def main() -> None:
         head.save(folder / "h.npz")
         run = subprocess.run(
             [*command, "certify", "h.npz", "-o", "c.json"],
-            cwd=folder, check=True, capture_output=True, text=True,
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            text=True,
         )
         assert run.stdout.strip() == str(certificate)
         subprocess.run([*command, "verify", "c.json", "h.npz"], cwd=folder, check=True)
@@ -36,10 +39,15 @@ def main() -> None:
         alone.write_text(Path(gb.verify.__code__.co_filename).read_text())
         subprocess.run(
             [sys.executable, "-P", "verify.py", "c.json", "h.npz"],
-            cwd=folder, check=True,
+            cwd=folder,
+            check=True,
         )
         refused = subprocess.run(
-            [*command, "models"], cwd=folder, check=False, capture_output=True, text=True
+            [*command, "models"],
+            cwd=folder,
+            check=False,
+            capture_output=True,
+            text=True,
         )
         assert refused.returncode == 2
         assert "pip install 'geobounds[models,report]'" in refused.stderr

@@ -45,8 +45,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 def load_copy(change: tuple[str, str, str] | None = None) -> ModuleType:
     """Return a fresh geobounds, free of the type checks that pytest's hook adds.
 
-    With ``change = (module, old, new)`` the one place of ``old`` in that module's source
-    is replaced by ``new``.
+    With ``change = (module, old, new)`` the one place of ``old`` in that module's
+    source is replaced by ``new``.
     """
     real = {k: m for k, m in sys.modules.items() if k.split(".")[0] == "geobounds"}
     for name in real:

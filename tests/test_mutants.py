@@ -175,8 +175,8 @@ MUTANTS = {
     # D2, D3, the selection.
     "D3: ties to the larger index": (
         "selection",
-        "order = (len(scores) - 1 - np.argsort(scores[::-1], kind=\"stable\"))[::-1]",
-        "order = np.argsort(scores, kind=\"stable\")[::-1]",
+        'order = (len(scores) - 1 - np.argsort(scores[::-1], kind="stable"))[::-1]',
+        'order = np.argsort(scores, kind="stable")[::-1]',
     ),
     "D2: a competing sink dropped": (
         "selection",
@@ -211,7 +211,7 @@ def _first_failure(package) -> str | None:
     for i, case in enumerate(draw_heads(0, _HEADS)):
         try:
             check_head(package, case, seed=i)
-        except Exception as error:  # noqa: BLE001 - any failure is a catch
+        except Exception as error:
             return f"{case.shape}: {type(error).__name__}"
     return None
 

@@ -1,0 +1,287 @@
+"""Scans: exact counts, resumable after any kill, refused when they would mix."""
+
+import json
+import multiprocessing
+import random
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scan_children
+import torch
+import xarray as xr
+from tiny import save_text, save_tiny_model
+
+import geobounds as gb
+from empirical import CorpusError, ScanError, heads
+from empirical.corpora import cut_windows, load_corpus
+from empirical.metrics import metrics, table_by_n
+from empirical.models import bos_id, load
+from empirical.scan import ScanSpec
+from empirical.store import Store, read_scan
+
+SPEC = ScanSpec(windows=5, length=24, n_grid=(1, 2, 4, 8, 30), resolutions=(3, 5))
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """A tiny model and a text, by path, as a user would name them."""
+    folder = tmp_path_factory.mktemp("inputs")
+    model = save_tiny_model(folder / "model")
+    text = save_text(folder / "text.txt", words=400)
+    return str(model), str(text)
+
+
+def run(inputs, store, spec=SPEC, **options):
+    """Load by name and scan."""
+    return scan_children.run(*inputs, store, spec, **options)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(inputs, tmp_path_factory):
+    """The scan that every disturbed one must equal."""
+    return run(inputs, tmp_path_factory.mktemp("whole") / "scan.zarr")
+
+
+def test_scan_equals_measure_and_certify_head_by_head(inputs, undisturbed):
+    """Each stored count is what the library says of the captured head."""
+    model, tokenizer = load(inputs[0])
+    windows = cut_windows(
+        load_corpus(inputs[1]), tokenizer, count=5, length=24, bos=1, seed=0
+    )
+    values = metrics(undisturbed)
+    for w in (0, 4):
+        for (layer, h), head in heads(model, [windows[w].ids]).items():
+            at = {"window": w, "layer": layer, "head": h}
+            for policy in ("keep", "drop"):
+                scores = gb.random_scores(24, [0, w, layer, h])
+                for ranking, given in (("weight", "weight"), ("random", scores)):
+                    for n in (1, 2, 4, 8):
+                        m = gb.measure(head, n, ranking=given, sink_policy=policy)
+                        found = undisturbed.sel(
+                            **at, ranking=ranking, sink_policy=policy, n=n
+                        )
+                        assert found["false_positives"] == m.false_positives
+                        assert found["false_negatives"] == m.false_negatives
+                        assert found["inversions"] == m.inversions
+                for k in (3, 5):
+                    cells = gb.certify(
+                        head, (1, 2, 4, 8), resolution=k, sink_policy=policy
+                    )
+                    for n, claim in cells.items():
+                        bound = values["t6"].sel(
+                            **at, sink_policy=policy, resolution=k, n=n
+                        )
+                        assert float(bound) == float(claim.f_score)
+
+
+def test_bounds_lie_below_the_measurement_everywhere(undisturbed):
+    """In every entry of the scan, and the finer cells never below the coarser."""
+    values = metrics(undisturbed)
+    f = values["f"]
+    assert bool((values["t2_separate"] <= values["t2_joint"]).all())
+    assert bool((values["t2_joint"] <= f).all())
+    by_weight = f.sel(ranking="weight", drop=True)
+    assert bool((values["t6"] <= by_weight).all())
+    assert bool(
+        (values["t6"].sel(resolution=3) <= values["t6"].sel(resolution=5)).all()
+    )
+
+
+def test_grid_beyond_the_window_is_left_out(undisturbed):
+    """N = 30 of 24 tokens cannot be selected."""
+    assert undisturbed["n"].values.tolist() == [1, 2, 4, 8]
+
+
+def test_table_has_one_row_for_each_n(undisturbed):
+    """Means are those of the entries."""
+    values = metrics(undisturbed)
+    rows = table_by_n(values)
+    assert [row["n"] for row in rows] == [1, 2, 4, 8]
+    f = values["f"].sel(ranking="weight", sink_policy="drop", n=4)
+    assert rows[2]["drop"]["f"] == float(f.mean())
+    assert rows[2]["drop"]["tightness"] <= 1
+
+
+def test_provenance_names_what_was_run(inputs, undisturbed):
+    """Enough to repeat the scan."""
+    attrs = undisturbed.attrs
+    assert attrs["model"] == inputs[0]
+    assert attrs["model_fingerprint"].startswith("sha256:")
+    assert attrs["corpus_sha256"] == load_corpus(inputs[1]).sha256
+    assert attrs["bos"] == "token 1 first in every window"
+    assert attrs["dtype"] == "float32"
+    assert len(attrs["documents"]) == 5
+    assert attrs["versions"]["torch"] == torch.__version__
+
+
+def test_same_scan_run_again_reads_what_is_there(inputs, undisturbed, tmp_path):
+    """No window is measured twice, and progress says so."""
+    store = tmp_path / "scan.zarr"
+    run(inputs, store)
+    seen = []
+    again = run(inputs, store, progress=lambda *x: seen.append(x))
+    assert seen == [(5, 5)]
+    assert xr.Dataset.identical(again, undisturbed)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"seed": 1}, "spec"),
+        ({"windows": 4}, "documents, spec, window"),
+        ({"resolutions": (3, 9)}, "resolution, spec"),
+    ],
+)
+def test_another_scan_in_the_same_store_is_refused(inputs, tmp_path, change, named):
+    """What differs is named, and the store is left as it was."""
+    store = tmp_path / "scan.zarr"
+    small = {"windows": 2, "length": 24, "n_grid": (2,), "resolutions": (3,)}
+    before = run(inputs, store, ScanSpec(**small))
+    with pytest.raises(ScanError, match=f"differs in {named}"):
+        run(inputs, store, ScanSpec(**(small | change)))
+    assert before.identical(read_scan(store))
+
+
+def test_unfinished_scan_is_not_read_as_whole(inputs, tmp_path):
+    """A window without its flag counts as absent."""
+    store = tmp_path / "scan.zarr"
+
+    class Stop(Exception):
+        pass
+
+    def stop(done, _total):
+        if done == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(inputs, store, progress=stop)
+    with pytest.raises(ScanError, match="must be complete, got 3 windows unfinished"):
+        read_scan(store)
+
+
+def test_folder_that_is_no_scan_is_refused(inputs, tmp_path):
+    """Whatever lies there is not touched."""
+    (tmp_path / "scan.zarr").mkdir()
+    (tmp_path / "scan.zarr" / "mine.txt").write_text("mine")
+    with pytest.raises(ScanError, match="must be the store of a scan"):
+        run(inputs, tmp_path / "scan.zarr")
+    assert (tmp_path / "scan.zarr" / "mine.txt").read_text() == "mine"
+
+
+def test_text_too_short_is_refused(inputs, tmp_path):
+    """The message says how many windows the text holds."""
+    short = save_text(tmp_path / "short.txt", words=60)
+    with pytest.raises(
+        CorpusError, match=r"must hold 5 windows of 24 tokens, got 2 .* has 60"
+    ):
+        run((inputs[0], str(short)), tmp_path / "scan.zarr")
+    assert not (tmp_path / "scan.zarr").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"windows": 0}, "windows must be at least 1"),
+        ({"length": 3}, "length must be at least 4"),
+        ({"seed": -1}, "seed must be at least 0"),
+        ({"n_grid": (600,)}, "n_grid must hold a number between 1 and 510"),
+        ({"resolutions": (2, 3)}, "resolutions must be at least 3"),
+        ({"resolutions": ()}, "resolutions must be at least 3"),
+    ],
+)
+def test_spec_out_of_range_is_refused(options, message):
+    """One line, naming the argument."""
+    with pytest.raises(ScanError, match=message):
+        ScanSpec(**options)
+
+
+def test_model_without_bos_is_recorded(inputs):
+    """No BOS: the window holds text only."""
+    model, tokenizer = load(inputs[0])
+    tokenizer.bos_token = None
+    model.config.bos_token_id = None
+    assert bos_id(model, tokenizer) is None
+    (window,) = cut_windows(
+        load_corpus(inputs[1]), tokenizer, count=1, length=9, bos=None
+    )
+    assert len(window.ids) == 9
+
+
+# Killed at any moment. The children are forked from a server that has only imported
+# what they need, so that none inherits a running thread and each starts at once.
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A context whose children start quickly."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["scan_children"])
+    with pytest.MonkeyPatch.context() as patch:
+        # The server imports what it preloads by the path it starts with.
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        first = context.Process(target=scan_children.nothing)
+        first.start()
+        first.join()
+    return context
+
+
+def start(server, target, inputs, store):
+    process = server.Process(target=target, args=(*inputs, str(store), SPEC))
+    process.start()
+    return process
+
+
+def test_kill_inside_the_first_write_loses_nothing(
+    server, inputs, undisturbed, tmp_path
+):
+    """The half-written window is measured again."""
+    store = tmp_path / "scan.zarr"
+    killed = start(server, scan_children.run_killed_in_first_write, inputs, store)
+    killed.join(120)
+    assert killed.exitcode == -signal.SIGKILL
+    assert list(store.rglob("*.partial"))
+    assert not Store(store).open(_template_of(undisturbed)).any()
+
+    again = run(inputs, store)
+
+    assert again.identical(undisturbed)
+    assert not list(store.rglob("*.partial"))
+
+
+def test_twenty_kills_at_random_times_lose_nothing(
+    server, inputs, undisturbed, tmp_path
+):
+    """Each child goes on where the last one died; the end result is identical."""
+    whole = tmp_path / "timing.zarr"
+    began = time.monotonic()
+    start(server, scan_children.run, inputs, whole).join(120)
+    duration = time.monotonic() - began
+    times = random.Random(0)
+    kills = finished = 0
+    store = tmp_path / "scan.zarr"
+    for _ in range(20):
+        process = start(server, scan_children.run, inputs, store)
+        process.join(times.uniform(0.1, 1.1) * duration)
+        kills += process.exitcode is None
+        process.kill()
+        process.join()
+        if store.exists() and bool(read_scan(store, whole=False)["done"].all()):
+            assert read_scan(store).identical(undisturbed)
+            finished += 1
+            store.rename(tmp_path / f"finished-{finished}.zarr")
+
+    assert kills >= 10
+    assert run(inputs, store).identical(undisturbed)
+
+
+def _template_of(data):
+    return data.drop_vars("done")
+
+
+def test_attributes_are_json(undisturbed):
+    """The store can be read without this library."""
+    assert json.loads(json.dumps(undisturbed.attrs)) == undisturbed.attrs
+    assert np.issubdtype(undisturbed["false_positives"].dtype, np.integer)
