@@ -1,12 +1,13 @@
 """Models by name: packaged ones, local folders, GGUF files, Hugging Face names."""
 
+import contextlib
 import hashlib
 import importlib.util
+import io
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -224,7 +225,8 @@ def _prepared(name: str, gguf: Path, log: Callable[[str], None] | None) -> Model
     # Built beside its place and renamed, so that a folder found there is whole.
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".preparing-"))
     try:
-        with _quiet():
+        # transformers' GGUF reader draws its bar whatever its own switch says.
+        with _quiet(), contextlib.redirect_stderr(io.StringIO()):
             from_gguf = AutoModelForCausalLM.from_pretrained(
                 gguf.parent, gguf_file=gguf.name, dtype=torch.float32
             )
@@ -250,7 +252,7 @@ def _prepared(name: str, gguf: Path, log: Callable[[str], None] | None) -> Model
     return source
 
 
-@contextmanager
+@contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep transformers' progress bars off the terminal for a while."""
     shown = transformers_logging.is_progress_bar_enabled()

@@ -1,7 +1,8 @@
 """Measure, bound and certify the geometry of token selection in attention heads."""
 
 from geobounds.bounds import InversionBounds, inversion_bounds
-from geobounds.certificate import Certificate, Claim, certify
+from geobounds.certificate import Certificate, certify
+from geobounds.claims import Claim
 from geobounds.errors import (
     ArgumentError,
     AssumptionError,

@@ -9,7 +9,6 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from geobounds.bounds import inversion_bounds
+from geobounds.claims import REGIMES, Claim, claim_from_json, claim_to_json
 from geobounds.errors import ArgumentError, CertificateFormatError
 from geobounds.files import write_text
 from geobounds.head import HeadData
 from geobounds.regime import (
-    Cell,
     CellRegime,
     InversionRegime,
     check_cells,
@@ -31,60 +30,10 @@ from geobounds.regime import (
 from geobounds.selection import Ranking, Selection, rank
 from geobounds.separability import interval_counts, selection_counts
 
-__all__ = ["REGIMES", "Certificate", "Claim", "certify"]
+__all__ = ["Certificate", "certify"]
 
-REGIMES = ("cells", "inversions")
 FORMAT = "geobounds-certificate"
 FORMAT_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What is certified for one N.
-
-    Attributes
-    ----------
-    n : int
-        Number of selected tokens N.
-    n_unselected : int
-        Number of unselected candidates.
-    selected : tuple of int
-        Selected keys, best first.
-    boundary_tie : bool
-        Whether equal scores across the boundary make the selected set a convention.
-    false_positives, false_negatives : int
-        Upper bounds on FP and FN.
-    precision, recall, f_score : Fraction
-        Lower bounds on P_N, R_N and F_N.
-    measured : Fraction
-        The measured F_N.
-    regime : CellRegime or InversionRegime
-        What the bounds follow from.
-    """
-
-    n: int
-    n_unselected: int
-    selected: tuple[int, ...]
-    boundary_tie: bool
-    false_positives: int
-    false_negatives: int
-    precision: Fraction
-    recall: Fraction
-    f_score: Fraction
-    measured: Fraction
-    regime: CellRegime | InversionRegime
-
-    @property
-    def tightness(self) -> Fraction | None:
-        """Certified F over measured F; None where the measured F is 0."""
-        return self.f_score / self.measured if self.measured else None
-
-    @property
-    def verdict(self) -> str:
-        """The word for the bound on F_N: separable (1), bounded or vacuous (0)."""
-        if self.f_score == 1:
-            return "separable"
-        return "bounded" if self.f_score else "vacuous"
 
 
 class Certificate(Mapping[int, Claim]):
@@ -160,7 +109,7 @@ class Certificate(Mapping[int, Claim]):
             "version": FORMAT_VERSION,
             "definitions": self.definitions,
             "head": self.head,
-            "claims": [_claim_to_json(claim) for claim in self.claims.values()],
+            "claims": [claim_to_json(claim) for claim in self.claims.values()],
             "provenance": self.provenance,
             "versions": self.versions,
         }
@@ -198,7 +147,7 @@ class Certificate(Mapping[int, Claim]):
                 )
                 raise CertificateFormatError(msg)
             certificate = cls(
-                [_claim_from_json(claim) for claim in data["claims"]],
+                [claim_from_json(claim) for claim in data["claims"]],
                 definitions=dict(data["definitions"]),
                 head=dict(data["head"]),
                 provenance=dict(data["provenance"]),
@@ -404,65 +353,3 @@ def _digest(body: dict[str, Any]) -> str:
     """SHA-256 of the canonical JSON: sorted keys, no spaces, ASCII."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def _claim_to_json(claim: Claim) -> dict[str, Any]:
-    if isinstance(claim.regime, CellRegime):
-        regime: dict[str, Any] = {
-            "name": "cells",
-            "cells": [
-                {
-                    "start": cell.start,
-                    "stop": cell.stop,
-                    "norm": str(cell.norm),
-                    "dot": str(cell.dot),
-                }
-                for cell in claim.regime.cells
-            ],
-        }
-    else:
-        regime = {"name": "inversions", "inversions": claim.regime.inversions}
-    return {
-        "n": claim.n,
-        "n_unselected": claim.n_unselected,
-        "selected": list(claim.selected),
-        "boundary_tie": claim.boundary_tie,
-        "regime": regime,
-        "false_positives": claim.false_positives,
-        "false_negatives": claim.false_negatives,
-        "precision": str(claim.precision),
-        "recall": str(claim.recall),
-        "f_score": str(claim.f_score),
-        "measured": str(claim.measured),
-        "verdict": claim.verdict,
-    }
-
-
-def _claim_from_json(data: dict[str, Any]) -> Claim:
-    n, stored = data["n"], data["regime"]
-    if stored["name"] == "cells":
-        regime: CellRegime | InversionRegime = CellRegime(
-            n,
-            tuple(
-                Cell(c["start"], c["stop"], Fraction(c["norm"]), Fraction(c["dot"]))
-                for c in stored["cells"]
-            ),
-        )
-    elif stored["name"] == "inversions":
-        regime = InversionRegime(n, stored["inversions"])
-    else:
-        msg = f"Certificate: regime must be one of {REGIMES}, got {stored['name']!r}."
-        raise CertificateFormatError(msg)
-    return Claim(
-        n,
-        data["n_unselected"],
-        tuple(data["selected"]),
-        data["boundary_tie"],
-        data["false_positives"],
-        data["false_negatives"],
-        Fraction(data["precision"]),
-        Fraction(data["recall"]),
-        Fraction(data["f_score"]),
-        Fraction(data["measured"]),
-        regime,
-    )

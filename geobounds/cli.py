@@ -14,7 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from geobounds.certificate import REGIMES, Certificate, certify
+from geobounds.certificate import Certificate, certify
+from geobounds.claims import REGIMES
 from geobounds.errors import ArgumentError, GeoboundsError
 from geobounds.head import HeadData
 from geobounds.selection import SINK_POLICIES
