@@ -165,7 +165,7 @@ def test_the_help_names_every_command(capsys):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("certify", ("--n N[,N...]", "--query", "--regime {cells,inversions}")),
+        ("certify", ("--n N[,N...]", "--query", "--regime {cells,pairwise,")),
         ("certify", ("--resolution K", "--ranking {weight,contribution}", "--json")),
         ("certify", ("--sink-policy {keep,drop,compete}", "HEAD.npz", "CERT.json")),
         ("verify", ("CERT.json", "HEAD.npz", "--json", "Exit code 0 only if")),
