@@ -11,9 +11,12 @@ from geobounds.errors import (
     HeadDataError,
 )
 from geobounds.head import HeadData, split_heads
+from geobounds.pairwise import PairwiseRegime
 from geobounds.regime import Cell, CellRegime, InversionRegime
 from geobounds.selection import random_scores, rank
 from geobounds.separability import Counts, Interval, Measurement, measure
+from geobounds.sink import SinkGeometry, find_sink, sink_geometry
+from geobounds.taxonomy import HeadClass, classify
 from geobounds.verify import Verification, verify
 
 __all__ = [
@@ -26,18 +29,24 @@ __all__ = [
     "Claim",
     "Counts",
     "GeoboundsError",
+    "HeadClass",
     "HeadData",
     "HeadDataError",
     "Interval",
     "InversionBounds",
     "InversionRegime",
     "Measurement",
+    "PairwiseRegime",
+    "SinkGeometry",
     "Verification",
     "certify",
+    "classify",
+    "find_sink",
     "inversion_bounds",
     "measure",
     "random_scores",
     "rank",
+    "sink_geometry",
     "split_heads",
     "verify",
 ]

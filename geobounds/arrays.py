@@ -42,7 +42,14 @@ def real_array(
         data = data.detach().cpu()
         if str(data.dtype) == "torch.bfloat16":
             return data.float().numpy(), "bfloat16"
-        data = data.numpy()
+        try:
+            data = data.numpy()
+        except TypeError as error:  # a type that numpy does not have
+            msg = (
+                f"{function}: {name} must be float16, bfloat16, float32 or float64, "
+                f"got dtype {data.dtype}."
+            )
+            raise TypeError(msg) from error
     try:
         array = np.asarray(data)
     except ValueError as error:  # ragged lists
@@ -118,10 +125,11 @@ def positions_of(given: Any, n_query: int, n_key: int) -> Int[np.ndarray, " n_qu
             f"got shape {positions.shape}."
         )
         raise HeadDataError(msg)
-    if positions.min() < 0:
+    if positions.min() < 0 or positions.max() >= 2**62:
+        worst = positions.min() if positions.min() < 0 else positions.max()
         msg = (
-            "HeadData: query_positions must be non-negative, "
-            f"got {int(positions.min())}."
+            "HeadData: query_positions must be non-negative and below 2**62, "
+            f"got {int(worst)}."
         )
         raise HeadDataError(msg)
     return frozen(positions.astype(np.int64))

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from geobounds.errors import ArgumentError
 from geobounds.separability import f_score, precision, recall
 
@@ -67,21 +69,24 @@ def inversion_bounds(n: int, n_unselected: int, inversions: int) -> InversionBou
     >>> print(b.precision, b.recall, b.f_separate, b.f_joint)
     2/3 1/2 4/7 8/13
     """
-    for name, value, least, most in (
-        ("n", n, 1, None),
-        ("n_unselected", n_unselected, 1, None),
-        ("inversions", inversions, 0, n * n_unselected),
+    for name, value, least in (
+        ("n", n, 1),
+        ("n_unselected", n_unselected, 1),
+        ("inversions", inversions, 0),
     ):
-        if isinstance(value, bool) or not isinstance(value, int):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
             msg = f"inversion_bounds: {name} must be an int, got {name}={value!r}."
             raise TypeError(msg)
-        if value < least or (most is not None and value > most):
-            limit = (
-                f"at least {least}" if most is None else f"between {least} and {most}"
+        if value < least:
+            msg = (
+                f"inversion_bounds: {name} must be at least {least}, "
+                f"got {name}={value}."
             )
-            msg = f"inversion_bounds: {name} must be {limit}, got {name}={value}."
             raise ArgumentError(msg)
-    g, m = inversions, n_unselected
+    n, m, g = int(n), int(n_unselected), int(inversions)
+    if g > n * m:
+        msg = f"inversion_bounds: inversions must be at most {n * m}, got {g}."
+        raise ArgumentError(msg)
     p = precision(n, min(g, m))
     r = recall(n, min(g, n))
     return InversionBounds(p, r, 2 * p * r / (p + r), _joint(n, m, g))

@@ -18,7 +18,14 @@ from jaxtyping import Float64, Int
 from geobounds.errors import ArgumentError
 from geobounds.selection import Selection
 
-__all__ = ["Arrangement", "arrange", "greedy_cuts"]
+__all__ = [
+    "Arrangement",
+    "PrefixBounds",
+    "arrange",
+    "f_values",
+    "greedy_cuts",
+    "prefix_bounds",
+]
 
 # Rows of a table evaluated at once: bounds memory where every prefix is a new record.
 _TABLE_SIZE = 2**20
@@ -105,7 +112,7 @@ def greedy_cuts(
     boundaries = list(arrangement.boundaries)
     with np.errstate(all="ignore"):
         phi = w * w * q - 2 * w * t
-        target = _f(
+        target = f_values(
             n,
             (phi[n:] <= phi[:n].max()).sum(),
             (phi[:n] >= phi[n:].min()).sum(),
@@ -133,7 +140,6 @@ class _Side:
 
     def __init__(self, w: np.ndarray, t: np.ndarray, q: np.ndarray, sign: int) -> None:
         self.w, self.t, self.q, self.sign = w, t, q, sign
-        self.square = w * w
         self.profiles: dict[tuple[int, int], _Profile] = {}
 
     def bound(self, start: int, stop: int) -> np.ndarray:
@@ -141,7 +147,7 @@ class _Side:
         part = slice(start, stop)
         q = (self.sign * self.q[part]).max()
         t = (self.sign * self.t[part]).min()
-        return self.square[part] * q - 2 * self.w[part] * t
+        return self.w[part] * self.w[part] * q - 2 * self.w[part] * t
 
     def profile(self, start: int, stop: int) -> "_Profile":
         """All prefixes and suffixes of one cell, remembered between steps."""
@@ -150,18 +156,17 @@ class _Side:
             part = slice(start, stop)
             columns = (
                 self.w[part],
-                self.square[part],
                 self.sign * self.t[part],
                 self.sign * self.q[part],
             )
             self.profiles[key] = _Profile(
-                _prefixes(*columns), _prefixes(*(c[::-1] for c in columns))
+                prefix_bounds(*columns), prefix_bounds(*(c[::-1] for c in columns))
             )
         return self.profiles[key]
 
 
 @dataclass(frozen=True, eq=False)
-class _Prefixes:
+class PrefixBounds:
     """Bounds of all prefixes of a cell: few distinct ones, as (q, t) rarely change.
 
     ``table[row[k]][: k + 1]`` are the bounds in the prefix that ends at token k, and
@@ -185,8 +190,8 @@ class _Prefixes:
 
 @dataclass(frozen=True, eq=False)
 class _Profile:
-    prefixes: _Prefixes
-    suffixes: _Prefixes
+    prefixes: PrefixBounds
+    suffixes: PrefixBounds
     known: dict[float, np.ndarray] = field(default_factory=dict)
 
     def greatest(self) -> np.ndarray:
@@ -204,9 +209,12 @@ class _Profile:
         return self.known[threshold]
 
 
-def _prefixes(
-    w: np.ndarray, square: np.ndarray, t: np.ndarray, q: np.ndarray
-) -> _Prefixes:
+def prefix_bounds(w: np.ndarray, t: np.ndarray, q: np.ndarray) -> PrefixBounds:
+    """Return the bounds w^2 max(q) - 2 w min(t) of all prefixes of some tokens.
+
+    For unselected tokens pass -t and -q: the bounds are then those of -phi.
+    """
+    square = w * w
     greatest_q = np.maximum.accumulate(q)
     least_t = np.minimum.accumulate(t)
     changed = np.empty(len(q), dtype=bool)
@@ -216,7 +224,7 @@ def _prefixes(
     row = np.cumsum(changed) - 1
     table = square * greatest_q[starts, None] - 2 * w * least_t[starts, None]
     running = np.maximum.accumulate(table, axis=1)
-    return _Prefixes(row, table, running[row, np.arange(len(q))])
+    return PrefixBounds(row, table, running[row, np.arange(len(q))])
 
 
 def _best_cut(
@@ -235,7 +243,7 @@ def _best_cut(
     top, bottom = hi[-1], lo[0]
     false_positives = int(np.searchsorted(lo, top, side="right"))
     false_negatives = n - int(np.searchsorted(hi, bottom, side="left"))
-    reached = float(_f(n, false_positives, false_negatives))
+    reached = float(f_values(n, false_positives, false_negatives))
     best: tuple[float, float] = (-1.0, -np.inf)
     cut = None
     for index, (start, side, a, b) in enumerate(local):
@@ -262,7 +270,7 @@ def _best_cut(
             fp = false_positives - now + profile.counts(-top)
             fn = n - np.searchsorted(hi, -greatest, side="left")
             gap = -greatest - top
-        f = _f(n, fp, fn)
+        f = f_values(n, fp, fn)
         k = int(np.lexsort((gap, f))[-1])
         if (float(f[k]), float(gap[k])) > best:
             best = (float(f[k]), float(gap[k]))
@@ -270,7 +278,7 @@ def _best_cut(
     return cut, reached
 
 
-def _f(n: int, false_positives: Any, false_negatives: Any) -> Any:
+def f_values(n: int, false_positives: Any, false_negatives: Any) -> Any:
     """F_N in float64, 0 where no selected token is kept."""
     kept = n - false_negatives
     return np.where(

@@ -17,17 +17,19 @@ from typing import Any
 import numpy as np
 
 from geobounds.bounds import inversion_bounds
-from geobounds.claims import REGIMES, Claim, claim_from_json, claim_to_json
+from geobounds.claims import (
+    REGIMES,
+    Claim,
+    Regime,
+    claim_from_json,
+    claim_to_json,
+)
 from geobounds.errors import ArgumentError, CertificateFormatError
 from geobounds.files import write_text
 from geobounds.head import HeadData
-from geobounds.regime import (
-    CellRegime,
-    InversionRegime,
-    check_cells,
-    fit_cells,
-)
-from geobounds.selection import Ranking, Selection, rank
+from geobounds.pairwise import PairwiseRegime, check_pairwise, fit_pairwise
+from geobounds.regime import CellRegime, InversionRegime, check_cells, fit_cells
+from geobounds.selection import Ranking, Selection, rank, scores_of
 from geobounds.separability import interval_counts, selection_counts
 
 __all__ = ["Certificate", "certify"]
@@ -153,12 +155,13 @@ class Certificate(Mapping[int, Claim]):
                 provenance=dict(data["provenance"]),
                 versions=dict(data["versions"]),
             )
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            same = certificate.to_dict() == data
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             if isinstance(error, CertificateFormatError):
                 raise
             msg = f"Certificate: a field is missing or malformed ({error!r})."
             raise CertificateFormatError(msg) from error
-        if certificate.to_dict() != data:
+        if not same:
             msg = (
                 "Certificate: sha256 must fit the content, got another digest or "
                 "unknown fields. The file was changed."
@@ -172,7 +175,7 @@ def certify(
     n: int | Iterable[int] | None = None,
     *,
     query: int = -1,
-    regime: str | CellRegime = "cells",
+    regime: str | CellRegime | PairwiseRegime = "cells",
     resolution: int = 9,
     ranking: Any = "weight",
     sink_policy: str = "keep",
@@ -188,9 +191,10 @@ def certify(
         number of candidates.
     query : int
         Row index of the query.
-    regime : "cells", "inversions" or CellRegime
-        What the bounds follow from: cells fitted to the head (T6), the number of
-        inversions (T2), or cells fitted elsewhere, checked before anything is claimed.
+    regime : str, CellRegime or PairwiseRegime
+        What the bounds follow from: "cells" fitted to the head (T6); "pairwise",
+        "pairwise-roles" or "pairwise-roles-norms" (T4); "inversions", their number
+        (T2); or a regime fitted elsewhere, checked before anything is claimed.
     resolution : int
         Largest number of cells.
     ranking : "weight", "contribution" or array_like of shape (n_key,)
@@ -214,9 +218,10 @@ def certify(
 
     Notes
     -----
-    Statements T1 with T6 (cells), or T2 (inversions). All arithmetic behind a claim is
-    in integers and fractions, so no rounding enters. Source: T1, T2 (b), T6 are ours;
-    definitions and T2 (a) of arXiv 2602.01893.
+    Statements T1 with T6 (cells) or T4 (pairwise), or T2 (inversions). All arithmetic
+    behind a claim is in integers and fractions, so no rounding enters. Source: T1,
+    T2 (b), T6 and T4's closed form are ours; the definitions, T2 (a) and the setting of
+    T4 are from arXiv 2602.01893.
 
     Examples
     --------
@@ -233,7 +238,9 @@ def certify(
         for k in _grid(n, order, regime)
     ]
     row = order.row
-    scores = None if isinstance(ranking, str) else np.asarray(ranking)
+    scores = None
+    if not isinstance(ranking, str):
+        scores = scores_of(head, ranking, "certify")
     definitions: dict[str, Any] = {
         "distance": "euclidean",
         "ranking": ranking if scores is None else "scores",
@@ -258,13 +265,16 @@ def certify(
             "d_head": head.d_head,
             "mass": str(_exact_mass(head, row)),
         },
-        provenance=dict(head.meta),
+        # A certificate is handed on; the text that was read need not be.
+        provenance={k: v for k, v in head.meta.items() if k != "tokens"},
         versions=_versions(),
     )
 
 
 def _grid(
-    n: int | Iterable[int] | None, order: Ranking, regime: str | CellRegime
+    n: int | Iterable[int] | None,
+    order: Ranking,
+    regime: str | CellRegime | PairwiseRegime,
 ) -> list[int]:
     if isinstance(regime, str) and regime not in REGIMES:
         msg = (
@@ -272,9 +282,16 @@ def _grid(
             f"got regime={regime!r}."
         )
         raise ArgumentError(msg)
+    if not isinstance(regime, (str, CellRegime, PairwiseRegime)):
+        msg = (
+            "certify: regime must be a name, a CellRegime or a PairwiseRegime, "
+            f"got {type(regime).__name__}."
+        )
+        raise TypeError(msg)
+    own = None if isinstance(regime, str) else regime.n
     if n is None:
-        if isinstance(regime, CellRegime):
-            return [regime.n]
+        if own is not None:
+            return [own]
         count = order.n_candidates
         grid = [2**k for k in range(1, count.bit_length()) if 2**k < count]
         if not grid:
@@ -289,14 +306,17 @@ def _grid(
     if not grid or len(set(grid)) < len(grid):
         msg = f"certify: n must hold different numbers, at least one, got n={grid}."
         raise ArgumentError(msg)
-    if isinstance(regime, CellRegime) and grid != [regime.n]:
-        msg = f"certify: n must be the regime's own n={regime.n}, got n={grid}."
+    if own is not None and grid != [own]:
+        msg = f"certify: n must be the regime's own n={own}, got n={grid}."
         raise ArgumentError(msg)
     return grid
 
 
 def _claim(
-    head: HeadData, selection: Selection, regime: str | CellRegime, resolution: int
+    head: HeadData,
+    selection: Selection,
+    regime: str | CellRegime | PairwiseRegime,
+    resolution: int,
 ) -> Claim:
     measured = selection_counts(head, selection)
     n, n_unselected = selection.n, len(selection.unselected)
@@ -305,14 +325,11 @@ def _claim(
         bounds = inversion_bounds(n, n_unselected, g)
         fp, fn = min(g, n_unselected), min(g, n)
         p, r, f = bounds.precision, bounds.recall, bounds.f_joint
-        found: CellRegime | InversionRegime = InversionRegime(n, g)
+        found: Regime = InversionRegime(n, g)
     else:
-        if isinstance(regime, CellRegime):
-            check_cells(regime, head, selection)
-            found = regime
-        else:
-            found = fit_cells(head, selection, resolution=resolution)
-        counts = interval_counts(found.enclosure(head, selection))
+        fitted = _fitted(head, selection, regime, resolution)
+        counts = interval_counts(fitted.enclosure(head, selection))
+        found = fitted
         fp, fn = counts.fp_upper, counts.fn_upper
         p, r, f = counts.precision.lower, counts.recall.lower, counts.f_score.lower
     return Claim(
@@ -328,6 +345,25 @@ def _claim(
         measured.f_score.lower,
         found,
     )
+
+
+def _fitted(
+    head: HeadData,
+    selection: Selection,
+    regime: str | CellRegime | PairwiseRegime,
+    resolution: int,
+) -> CellRegime | PairwiseRegime:
+    """Fit the regime of that name, or check the one given."""
+    if isinstance(regime, CellRegime):
+        check_cells(regime, head, selection)
+        return regime
+    if isinstance(regime, PairwiseRegime):
+        check_pairwise(regime, head, selection)
+        return regime
+    if regime == "cells":
+        return fit_cells(head, selection, resolution=resolution)
+    scope = regime.removeprefix("pairwise").removeprefix("-") or "all"
+    return fit_pairwise(head, selection, scope)
 
 
 def _exact_mass(head: HeadData, row: int) -> Fraction:

@@ -5,11 +5,29 @@ from fractions import Fraction
 from typing import Any
 
 from geobounds.errors import CertificateFormatError
+from geobounds.integers import parse_fraction
+from geobounds.pairwise import PairwiseRegime
 from geobounds.regime import Cell, CellRegime, InversionRegime
 
-__all__ = ["REGIMES", "Claim", "claim_from_json", "claim_to_json"]
+__all__ = ["REGIMES", "Claim", "Regime", "claim_from_json", "claim_to_json"]
 
-REGIMES = ("cells", "inversions")
+REGIMES = (
+    "cells",
+    "pairwise",
+    "pairwise-roles",
+    "pairwise-roles-norms",
+    "inversions",
+)
+Regime = CellRegime | PairwiseRegime | InversionRegime
+
+_SPANS = ("norms_selected", "norms_unselected", "sink_norm")
+_NUMBERS = (
+    "cosine_selected",
+    "cosine_across",
+    "sink_selected",
+    "sink_across",
+    "pull_across",
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +50,7 @@ class Claim:
         Lower bounds on P_N, R_N and F_N.
     measured : Fraction
         The measured F_N.
-    regime : CellRegime or InversionRegime
+    regime : CellRegime, PairwiseRegime or InversionRegime
         What the bounds follow from.
     """
 
@@ -46,7 +64,7 @@ class Claim:
     recall: Fraction
     f_score: Fraction
     measured: Fraction
-    regime: CellRegime | InversionRegime
+    regime: Regime
 
     @property
     def tightness(self) -> Fraction | None:
@@ -63,27 +81,12 @@ class Claim:
 
 def claim_to_json(claim: Claim) -> dict[str, Any]:
     """Return a claim as JSON data, exact numbers as fraction strings."""
-    if isinstance(claim.regime, CellRegime):
-        regime: dict[str, Any] = {
-            "name": "cells",
-            "cells": [
-                {
-                    "start": cell.start,
-                    "stop": cell.stop,
-                    "norm": str(cell.norm),
-                    "dot": str(cell.dot),
-                }
-                for cell in claim.regime.cells
-            ],
-        }
-    else:
-        regime = {"name": "inversions", "inversions": claim.regime.inversions}
     return {
         "n": claim.n,
         "n_unselected": claim.n_unselected,
         "selected": list(claim.selected),
         "boundary_tie": claim.boundary_tie,
-        "regime": regime,
+        "regime": _regime_to_json(claim.regime),
         "false_positives": claim.false_positives,
         "false_negatives": claim.false_negatives,
         "precision": str(claim.precision),
@@ -96,30 +99,73 @@ def claim_to_json(claim: Claim) -> dict[str, Any]:
 
 def claim_from_json(data: dict[str, Any]) -> Claim:
     """Return a claim from its JSON data; errors of any kind mean a bad file."""
-    n, stored = data["n"], data["regime"]
-    if stored["name"] == "cells":
-        regime: CellRegime | InversionRegime = CellRegime(
-            n,
-            tuple(
-                Cell(c["start"], c["stop"], Fraction(c["norm"]), Fraction(c["dot"]))
-                for c in stored["cells"]
-            ),
-        )
-    elif stored["name"] == "inversions":
-        regime = InversionRegime(n, stored["inversions"])
-    else:
-        msg = f"Certificate: regime must be one of {REGIMES}, got {stored['name']!r}."
-        raise CertificateFormatError(msg)
     return Claim(
-        n,
+        data["n"],
         data["n_unselected"],
         tuple(data["selected"]),
         data["boundary_tie"],
         data["false_positives"],
         data["false_negatives"],
-        Fraction(data["precision"]),
-        Fraction(data["recall"]),
-        Fraction(data["f_score"]),
-        Fraction(data["measured"]),
-        regime,
+        parse_fraction(data["precision"]),
+        parse_fraction(data["recall"]),
+        parse_fraction(data["f_score"]),
+        parse_fraction(data["measured"]),
+        _regime_from_json(data["n"], data["regime"]),
+    )
+
+
+def _regime_to_json(regime: Regime) -> dict[str, Any]:
+    if isinstance(regime, InversionRegime):
+        return {"name": "inversions", "inversions": regime.inversions}
+    if isinstance(regime, CellRegime):
+        cells = [
+            {"start": c.start, "stop": c.stop, "norm": str(c.norm), "dot": str(c.dot)}
+            for c in regime.cells
+        ]
+        return {"name": "cells", "cells": cells}
+    found: dict[str, Any] = {"name": regime.name}
+    for name in _SPANS:
+        span = getattr(regime, name)
+        found[name] = None if span is None else [str(x) for x in span]
+    for name in _NUMBERS:
+        number = getattr(regime, name)
+        found[name] = None if number is None else str(number)
+    found["token_norms"] = [
+        [key, str(low), str(high)] for key, low, high in regime.token_norms
+    ]
+    return found
+
+
+def _regime_from_json(n: int, data: dict[str, Any]) -> Regime:
+    name = data["name"]
+    if name not in REGIMES:
+        msg = f"Certificate: regime must be one of {REGIMES}, got {name!r}."
+        raise CertificateFormatError(msg)
+    if name == "inversions":
+        return InversionRegime(n, data["inversions"])
+    if name == "cells":
+        cells = (
+            Cell(
+                c["start"],
+                c["stop"],
+                parse_fraction(c["norm"]),
+                parse_fraction(c["dot"]),
+            )
+            for c in data["cells"]
+        )
+        return CellRegime(n, tuple(cells))
+    scope = name.removeprefix("pairwise").removeprefix("-") or "all"
+    numbers: dict[str, Any] = {
+        k: data[k] and (parse_fraction(data[k][0]), parse_fraction(data[k][1]))
+        for k in _SPANS
+    }
+    numbers |= {k: data[k] and parse_fraction(data[k]) for k in _NUMBERS}
+    return PairwiseRegime(
+        scope,
+        None if scope == "all" else n,
+        **numbers,
+        token_norms=tuple(
+            (key, parse_fraction(low), parse_fraction(high))
+            for key, low, high in data["token_norms"]
+        ),
     )

@@ -7,7 +7,7 @@ wherever some query sees them, and every array holds the exact numbers it was gi
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,7 @@ class HeadData:
         self.sink = sink_index(sink, rows.shape[1])
         self.meta = json_data(meta)
         self.values: Float[np.ndarray, "n_key d_head"] | None = None
+        self.value_dtype_name: str | None = None
         if values is not None:
             vectors, self.value_dtype_name = real_array(values, "values")
             self.values = frozen(value_vectors(vectors, self.visible))
@@ -193,10 +194,18 @@ class HeadData:
         """Values as exact integers with a common exponent; see common_integers."""
         return common_integers(self.values64)
 
+    def __len__(self) -> int:
+        """Return the number of queries."""
+        return self.n_query
+
+    def __iter__(self) -> Iterator["HeadData"]:
+        """Yield every query as a head of its own; one with a problem raises."""
+        return (self[query] for query in range(self.n_query))
+
     def __getitem__(self, query: int) -> "HeadData":
         """Return one query as a head of its own."""
         row = self.row_index(query, "HeadData")
-        return HeadData(
+        head = HeadData(
             self.weights[row],
             self.values,
             visible=self.visible[row],
@@ -204,6 +213,8 @@ class HeadData:
             sink=self.sink,
             meta=self.meta,
         )
+        head._take_names(self.dtype_name, self.value_dtype_name)
+        return head
 
     def digest(self, query: int = -1) -> str:
         """SHA-256, in hex, of the exact data that one query of this head reads.
@@ -241,7 +252,13 @@ class HeadData:
         }
         if self.values is not None:
             arrays["values"] = self.values
-        headfile.write(Path(path), arrays, {"sink": self.sink, "meta": self.meta})
+        extra = {
+            "sink": self.sink,
+            "meta": self.meta,
+            # bfloat16 is held as float32; the files say what it was.
+            "dtypes": [self.dtype_name, self.value_dtype_name],
+        }
+        headfile.write(Path(path), arrays, extra)
 
     @classmethod
     def load(cls, path: str | Path) -> "HeadData":
@@ -253,13 +270,28 @@ class HeadData:
             The file is missing, is not such a file, or holds no valid head.
         """
         arrays, extra = headfile.read(Path(path))
-        return cls(
-            arrays.pop("weights"),
-            arrays.pop("values", None),
-            **arrays,
-            sink=extra.get("sink", 0),
-            meta=extra.get("meta"),
-        )
+        try:
+            head = cls(
+                arrays.pop("weights"),
+                arrays.pop("values", None),
+                **arrays,
+                sink=extra.get("sink", 0),
+                meta=extra.get("meta"),
+            )
+            weights, values = extra.get("dtypes", [None, None])
+        except (TypeError, ValueError) as error:
+            if isinstance(error, HeadDataError):
+                raise
+            msg = f"HeadData: {path} must hold a head, got a field amiss ({error})."
+            raise HeadDataError(msg) from error
+        head._take_names(weights, values)
+        return head
+
+    def _take_names(self, weights: str | None, values: str | None) -> None:
+        """Keep the name of the type the numbers came in, where it was widened."""
+        for attribute, name in (("dtype_name", weights), ("value_dtype_name", values)):
+            if name == "bfloat16":
+                setattr(self, attribute, name)
 
     def __repr__(self) -> str:
         """Shapes in words."""
@@ -327,6 +359,6 @@ def split_heads(weights: Any, values: Any, **options: Any) -> list[HeadData]:
         raise HeadDataError(msg)
     group = n_heads // n_kv_heads
     heads = [HeadData(rows[h], vectors[h // group], **options) for h in range(n_heads)]
-    for head in heads:  # bfloat16 was widened above; the heads still say so
-        head.dtype_name, head.value_dtype_name = dtype_name, value_dtype_name
+    for head in heads:
+        head._take_names(dtype_name, value_dtype_name)
     return heads

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,10 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         ValueError,
         KeyError,
         EOFError,
+        TypeError,  # an .npy file under another name
+        RuntimeError,  # encrypted, or an unknown compression; nested too deeply
         zipfile.BadZipFile,
+        zlib.error,
         SafetensorError,
     ) as error:
         msg = f"HeadData: {path} must be a head written by HeadData.save ({error})."
@@ -81,7 +85,8 @@ def _check_ending(path: Path) -> None:
 
 
 def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], str]:
-    with np.load(path, allow_pickle=False) as archive:
+    # The stream is ours: numpy leaves its own open when the archive is torn.
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         header = archive["header"].astype(np.uint8).tobytes().decode()
         names = [n for n in _ARRAYS if n in archive.files]
         return {n: archive[n] for n in ["weights", *names]}, header

@@ -1,5 +1,6 @@
-"""Floats as exact integers with a common power of two: the base of every exact path."""
+"""Exact numbers: floats as integers with a common power of two, fractions as text."""
 
+import re
 from fractions import Fraction
 from math import isqrt
 from typing import Any
@@ -7,7 +8,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["common_integers", "square_root_enclosure"]
+from geobounds.errors import GeoboundsError
+
+__all__ = [
+    "common_integers",
+    "parse_fraction",
+    "refuse_flush_to_zero",
+    "shown",
+    "square_root_enclosure",
+]
 
 _DOUBLE_BITS = 53
 
@@ -64,3 +73,46 @@ def square_root_enclosure(x: Fraction, bits: int = 64) -> tuple[Fraction, Fracti
     root = isqrt(scaled)
     exact = rest == 0 and root * root == scaled
     return Fraction(root, 1 << k), Fraction(root + (not exact), 1 << k)
+
+
+def refuse_flush_to_zero() -> None:
+    """Raise GeoboundsError if this process flushes subnormal numbers to zero.
+
+    Every rounding radius here rests on gradual underflow.
+    """
+    smallest_normal = np.array([2.0**-1022])
+    if (smallest_normal * 0.5)[0] == 0:
+        msg = (
+            "geobounds: subnormal numbers must not be flushed to zero, got "
+            "flush-to-zero switched on in this process. Switch it off "
+            "(torch.set_flush_denormal)."
+        )
+        raise GeoboundsError(msg)
+
+
+def parse_fraction(text: object) -> Fraction:
+    """Return the fraction written as ``str(Fraction)`` writes it.
+
+    Raises
+    ------
+    ValueError
+        Anything else: decimals, exponents (which could be huge), terms not lowest.
+    """
+    if isinstance(text, str) and re.fullmatch(r"-?[0-9]+(/[0-9]+)?", text):
+        try:
+            value = Fraction(text)
+        except ZeroDivisionError:
+            value = None
+        if value is not None and str(value) == text:
+            return value
+    msg = f"must be a fraction in lowest terms such as '2/3', got {text!r:.40}"
+    raise ValueError(msg)
+
+
+def shown(x: Fraction) -> str:
+    """Six digits of a number of any size, for messages."""
+    try:
+        return f"{float(x):.6g}"
+    except OverflowError:
+        size = x.numerator.bit_length() - x.denominator.bit_length()
+        return f"{'-' if x < 0 else ''}2**{size}"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from geobounds.errors import GeoboundsError
 from geobounds.head import HeadData
+from geobounds.integers import refuse_flush_to_zero
 from geobounds.selection import Selection
 
 __all__ = [
@@ -69,7 +69,7 @@ def dot_products(head: HeadData, selection: Selection) -> DotProducts:
     counts are raised by 3 and 2 to cover the rounding of the radii themselves. The
     2^-1073 terms cover products that underflow.
     """
-    _refuse_flush_to_zero()
+    refuse_flush_to_zero()
     head.require_values("power")
     n, d_head, keys = selection.n, head.d_head, selection.keys
     row = head.weights[selection.row].astype(np.float64)
@@ -146,13 +146,3 @@ def _outward(
     hi = np.nextafter(center + radius, np.inf)
     known = np.isfinite(lo) & np.isfinite(hi)
     return Enclosure(np.where(known, lo, -np.inf), np.where(known, hi, np.inf), n)
-
-
-def _refuse_flush_to_zero() -> None:
-    smallest_normal = np.array([2.0**-1022])
-    if (smallest_normal * 0.5)[0] == 0:
-        msg = (
-            "power: subnormal numbers must not be flushed to zero, got flush-to-zero "
-            "switched on in this process. Switch it off (torch.set_flush_denormal)."
-        )
-        raise GeoboundsError(msg)

@@ -1,6 +1,7 @@
 """Regimes: few numbers about a head that imply bounds (T6, T2)."""
 
 import itertools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +13,8 @@ from geobounds.cells import Arrangement, arrange, greedy_cuts, require_resolutio
 from geobounds.errors import ArgumentError, AssumptionError
 from geobounds.exact import ExactGeometry
 from geobounds.head import HeadData
+from geobounds.integers import shown
+from geobounds.optimal import MOST_SELECTED, fewest_cuts, optimal_cuts
 from geobounds.power import DotProducts, Enclosure, dot_products
 from geobounds.selection import Selection, rank
 from geobounds.separability import Counts, interval_counts
@@ -92,9 +95,9 @@ class CellRegime:
         resolution : int
             Largest number of cells, the sink's own included; at least 2, or 3 where
             the sink is a candidate. Fewer are used where they certify as much.
-        split : "fast" or sequence of int
-            Greedy search, or cuts of your own in the arrangement (``resolution`` is
-            then not used).
+        split : "fast", "optimal" or sequence of int
+            Greedy search; the best cuts there are, for at most 8 selected tokens; or
+            cuts of your own in the arrangement (``resolution`` is then not used).
         query, ranking, sink_policy
             As for ``measure``.
 
@@ -114,6 +117,33 @@ class CellRegime:
             head, query, ranking, sink_policy, function="CellRegime"
         ).select(n, "CellRegime")
         return fit_cells(head, selection, resolution=resolution, split=split)
+
+    @classmethod
+    def fewest(
+        cls,
+        head: HeadData,
+        n: int,
+        *,
+        query: int = -1,
+        ranking: Any = "weight",
+        sink_policy: str = "keep",
+    ) -> "CellRegime | None":
+        """Return the regime of fewest cells that certifies F = 1, or None if none does.
+
+        Arguments and errors are as for ``fit``.
+        """
+        order = rank(head, query, ranking, sink_policy, function="CellRegime")
+        selection = order.select(n, "CellRegime")
+        arrangement = arrange(selection, head.sink)
+        cuts = fewest_cuts(
+            *_columns(dot_products(head, selection), arrangement), arrangement
+        )
+        if cuts is None:
+            return None
+        found = _from_cuts(head, selection, cuts)
+        counts = interval_counts(found.enclosure(head, selection))
+        # The search runs in floats; what it found is judged exactly.
+        return found if counts.fp_upper == 0 else None
 
     def check(
         self,
@@ -159,16 +189,43 @@ def fit_cells(
     """Fit cells to one selection; see ``CellRegime.fit``."""
     arrangement = arrange(selection, head.sink)
     if isinstance(split, str):
-        if split != "fast":
-            msg = f'CellRegime: split must be "fast" or cuts, got split={split!r}.'
+        if split not in ("fast", "optimal"):
+            msg = (
+                'CellRegime: split must be "fast", "optimal" or cuts, '
+                f"got split={split!r}."
+            )
             raise ArgumentError(msg)
         require_resolution(resolution, arrangement, "CellRegime")
-        cuts: Sequence[int] = _search(
-            dot_products(head, selection), arrangement, resolution
-        )
-    else:
-        cuts = split
-    boundaries = sorted({*arrangement.boundaries, *(int(cut) for cut in cuts)})
+        columns = _columns(dot_products(head, selection), arrangement)
+        fast = greedy_cuts(*columns, arrangement, resolution)
+        found = _from_cuts(head, selection, fast)
+        if split == "fast":
+            return found
+        if selection.n > MOST_SELECTED:
+            msg = (
+                f'CellRegime: n must be at most {MOST_SELECTED} for split="optimal", '
+                f"got n={selection.n}."
+            )
+            raise ArgumentError(msg)
+        best = optimal_cuts(*columns, arrangement, resolution)
+        other = _from_cuts(head, selection, best)
+
+        def certified(regime: CellRegime) -> Fraction:
+            return interval_counts(regime.enclosure(head, selection)).f_score.lower
+
+        # The search runs in floats; what it found is judged exactly.
+        return other if certified(other) >= certified(found) else found
+    return _from_cuts(head, selection, split)
+
+
+def _from_cuts(head: HeadData, selection: Selection, cuts: Sequence[int]) -> CellRegime:
+    """Return the regime with these cuts and the exact extremes of every cell."""
+    arrangement = arrange(selection, head.sink)
+    try:
+        boundaries = sorted({*arrangement.boundaries, *map(operator.index, cuts)})
+    except TypeError as error:
+        msg = f"CellRegime: split must hold integer cuts, got {list(cuts)}."
+        raise TypeError(msg) from error
     if boundaries[0] != 0 or boundaries[-1] != len(selection.keys):
         msg = (
             f"CellRegime: split must hold cuts from 1 to {len(selection.keys) - 1}, "
@@ -222,19 +279,20 @@ def check_cells(regime: CellRegime, head: HeadData, selection: Selection) -> Non
                     limit = cell.norm if name == "norm" else cell.dot
                     msg = (
                         f"CellRegime: {name} of cell [{cell.start}, {cell.stop}) must "
-                        f"be {side} that of its tokens, got {float(limit):.6g} against "
-                        f"{float(found):.6g} at key {selection.keys[position]}."
+                        f"be {side} that of its tokens, got {shown(limit)} against "
+                        f"{shown(found)} at key {selection.keys[position]}."
                     )
                     raise AssumptionError(
                         msg, statement="T6", assumption=f"{name} bound", measured=found
                     )
 
 
-def _search(dots: DotProducts, arrangement: Arrangement, resolution: int) -> list[int]:
+def _columns(
+    dots: DotProducts, arrangement: Arrangement
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return w, t and q in the order of the arrangement."""
     order = arrangement.order
-    return greedy_cuts(
-        dots.w[order], dots.t[order], dots.q[order], arrangement, resolution
-    )
+    return dots.w[order], dots.t[order], dots.q[order]
 
 
 def rounded_cell_counts(
@@ -252,7 +310,7 @@ def rounded_cell_counts(
     arrangement = arrange(selection, head.sink)
     require_resolution(min(resolutions), arrangement, "rounded_cell_counts")
     x = dots or dot_products(head, selection)
-    cuts = _search(x, arrangement, max(resolutions))
+    cuts = greedy_cuts(*_columns(x, arrangement), arrangement, max(resolutions))
     base = len(arrangement.boundaries) - 1
     return [
         interval_counts(_rounded_cells(x, arrangement, cuts[: k - base]))

@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from geobounds.arrays import real_array
 from geobounds.errors import ArgumentError
 from geobounds.head import HeadData
-from geobounds.integers import common_integers
+from geobounds.integers import common_integers, refuse_flush_to_zero
 
 __all__ = [
     "SINK_POLICIES",
@@ -20,6 +21,7 @@ __all__ = [
     "SinkPolicy",
     "random_scores",
     "rank",
+    "scores_of",
 ]
 
 SinkPolicy = Literal["keep", "drop", "compete"]
@@ -176,7 +178,8 @@ def rank(
             )
             raise ArgumentError(msg)
     else:
-        order, tied = _by_score(_scores(head, ranking, keys, function))
+        scores = scores_of(head, ranking, function)
+        order, tied = _by_score(_finite(scores, keys, function))
     return Ranking(row, keys[order], tied, barred)
 
 
@@ -206,22 +209,27 @@ def _by_score(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order, ranked[:-1] == ranked[1:]
 
 
-def _scores(head: HeadData, given: Any, keys: np.ndarray, function: str) -> np.ndarray:
-    if hasattr(given, "detach"):
-        given = given.detach().cpu().numpy()
-    scores = np.asarray(given)
-    if scores.dtype.kind not in "iuf":
-        msg = (
-            f"{function}: ranking must be an array of real scores, "
-            f"got dtype {scores.dtype}."
-        )
-        raise TypeError(msg)
+def scores_of(head: HeadData, given: Any, function: str) -> np.ndarray:
+    """Return scores of your own as exact floats, one a key.
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape.
+    TypeError, HeadDataError
+        Numbers that no float64 holds exactly.
+    """
+    scores, _ = real_array(given, "ranking", function)
     if scores.shape != (head.n_key,):
         msg = (
             f"{function}: ranking must be scores of shape ({head.n_key},), one a key, "
             f"got shape {scores.shape}."
         )
         raise ArgumentError(msg)
+    return scores
+
+
+def _finite(scores: np.ndarray, keys: np.ndarray, function: str) -> np.ndarray:
     bad = ~np.isfinite(scores[keys])
     if bad.any():
         key = int(keys[np.argmax(bad)])
@@ -235,6 +243,7 @@ def _by_contribution(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Order by w^2 ||v||^2: floats with a radius, integers inside the radius."""
     d_head = head.require_values(function).shape[1]
+    refuse_flush_to_zero()
     w = head.weights[row][keys].astype(np.float64)
     q = head.squared_norms64[keys]
     with np.errstate(all="ignore"):

@@ -9,8 +9,9 @@ intervals into counts, T2 inversions into bounds, T6 cells into intervals.
 
 import hashlib
 import json
+import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def verify(certificate: Any, head: Any) -> Verification:
     reasons = []
     for claim in data["claims"]:
         try:
-            _check_claim(claim, row, candidates, ranked, data["definitions"]["sink"])
+            _check_claim(claim, row, candidates, ranked)
         except _Refusal as reason:
             reasons.append(f"n={claim['n']}: {reason}")
     return Verification(ok=not reasons, reasons=tuple(reasons))
@@ -109,9 +110,9 @@ def _require(condition: object, reason: str) -> None:
 
 def _certificate_data(certificate: Any) -> dict[str, Any]:
     if isinstance(certificate, (str, Path)):
-        text = Path(certificate).read_text(encoding="utf-8")
+        content = Path(certificate).read_bytes()
         try:
-            certificate = json.loads(text, object_pairs_hook=_unique)
+            certificate = json.loads(content, object_pairs_hook=_unique)
         except (ValueError, RecursionError) as error:
             msg = f"certificate: not JSON data ({error})"
             raise _Refusal(msg) from error
@@ -177,6 +178,7 @@ class _Row:
     value_shift: int
     visible: list[bool]
     sink: int | None
+    held: set[Any] = field(default_factory=set)  # questions answered with yes
 
 
 def _head_arrays(head: Any) -> dict[str, Any]:
@@ -195,14 +197,18 @@ def _read_head(path: Path) -> dict[str, Any]:
     names = ("weights", "values", "visible", "query_positions")
     try:
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in names}
+            with path.open("rb") as stream:
+                archive = np.load(stream, allow_pickle=False)
+                arrays = {k: archive.get(k) for k in names}
                 header = archive["header"].tobytes()
         else:
             from safetensors import safe_open  # needed for this file type only
 
             with safe_open(path, framework="numpy") as archive:
-                arrays = {name: archive.get_tensor(name) for name in names}
+                present = set(archive.keys())
+                arrays = {
+                    k: archive.get_tensor(k) if k in present else None for k in names
+                }
                 header = (archive.metadata() or {})["header"]
         extra = json.loads(header)
         return {**arrays, "sink": extra["sink"]}
@@ -215,15 +221,26 @@ def _read_head(path: Path) -> dict[str, Any]:
 
 def _find_row(stored: dict[str, Any], arrays: dict[str, Any]) -> _Row:
     _require(arrays["values"] is not None, "head: it has no values")
-    positions = [int(p) for p in arrays["query_positions"]]
-    for index, position in enumerate(positions):
-        if position == stored["query_position"]:
+    try:
+        places = [
+            index
+            for index, position in enumerate(arrays["query_positions"])
+            if _same(int(position), stored["query_position"])
+        ]
+        for index in places:
             if _head_digest(arrays, index) == stored["sha256"]:
                 return _exact_row(arrays, index)
-            msg = "head: not the head that was certified (its sha256 differs)"
-            raise _Refusal(msg)
-    msg = f"head: no query at position {stored['query_position']}"
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        msg = f"head: its arrays do not form a head ({error})"
+        raise _Refusal(msg) from error
+    _require(places, f"head: no query at position {stored['query_position']}")
+    msg = "head: not the head that was certified (its sha256 differs)"
     raise _Refusal(msg)
+
+
+def _same(found: Any, claimed: Any) -> bool:
+    """Whether two JSON values are equal in type too: 1, 1.0 and true are three."""
+    return json.dumps(found) == json.dumps(claimed)
 
 
 def _head_digest(arrays: dict[str, Any], index: int) -> str:
@@ -281,7 +298,7 @@ def _rank(
     row: _Row, definitions: dict[str, Any], stored: dict[str, Any]
 ) -> tuple[list[int], list[tuple[Any, int]]]:
     """Return the candidates, and (score, key) of those to select from (D2, D3)."""
-    _require(definitions["sink"] == row.sink, "definitions: another sink")
+    _require(_same(row.sink, definitions["sink"]), "definitions: another sink")
     candidates = [k for k, seen in enumerate(row.visible) if seen]
     eligible = list(candidates)
     if row.sink in candidates and definitions["sink_policy"] != "keep":
@@ -295,7 +312,9 @@ def _rank(
         ("n_candidates", len(candidates)),
         ("mass", str(mass)),
     ):
-        _require(stored[key] == value, f"head: {key} is {value}, not {stored[key]}")
+        _require(
+            _same(value, stored[key]), f"head: {key} is {value}, not {stored[key]!r}"
+        )
     score: dict[int, Any]
     if definitions["ranking"] == "weight":
         score = {k: row.weights[k] for k in eligible}
@@ -314,12 +333,16 @@ def _rank(
 
 
 def _fraction(text: Any) -> Fraction:
-    _require(isinstance(text, str), f"a number is no fraction string: {text!r:.40}")
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError) as error:
-        msg = f"a number is no fraction: {text!r:.40}"
-        raise _Refusal(msg) from error
+    """Return an exact number written in lowest terms, such as "2/3"; no exponents."""
+    if isinstance(text, str) and re.fullmatch(r"-?[0-9]+(/[0-9]+)?", text):
+        try:
+            value = Fraction(text)
+        except (ValueError, ZeroDivisionError):  # more digits than Python takes
+            value = None
+        if value is not None and str(value) == text:
+            return value
+    msg = f"a number is no fraction in lowest terms: {text!r:.40}"
+    raise _Refusal(msg)
 
 
 def _check_claim(
@@ -327,19 +350,17 @@ def _check_claim(
     row: _Row,
     candidates: list[int],
     ranked: list[tuple[Any, int]],
-    sink: int | None,
 ) -> None:
     n = claim["n"]
     _require(type(n) is int and 1 <= n < len(candidates), "n: out of range")
     selected = [key for _, key in ranked[:n]]
-    _require(claim["selected"] == selected, "selected: not the n best keys")
+    _require(_same(selected, claim["selected"]), "selected: not the n best keys")
     tie = n < len(ranked) and ranked[n - 1][0] == ranked[n][0]
     _require(claim["boundary_tie"] is tie, f"boundary_tie: should be {tie}")
-    chosen = set(selected)
     unselected = [key for _, key in ranked[n:]] + [
         key for key in candidates if key not in {k for _, k in ranked}
     ]
-    _require(claim["n_unselected"] == len(unselected), "n_unselected: wrong")
+    _require(_same(len(unselected), claim["n_unselected"]), "n_unselected: wrong")
 
     width = range(len(row.values[0]))
     aggregate = [
@@ -369,28 +390,10 @@ def _check_claim(
         least = (min(g, len(unselected)), min(g, n))
         f_score = _joint_bound(n, len(unselected), g)
     else:
-        _require(
-            regime.get("name") == "cells" and set(regime) == {"name", "cells"},
-            "regime: unknown name or fields",
-        )
-        ends = _cell_ends(regime["cells"])
-        order = _arrangement(selected, unselected, sink)
-        _check_cover(ends, len(order), n, order, sink)
-        # In units of the integers above.
-        norm_unit = 1 << (2 * row.value_shift)
-        dot_unit = 1 << (row.weight_shift + 2 * row.value_shift)
-        bound: dict[int, Any] = {}
-        for cell, (start, stop) in zip(regime["cells"], ends, strict=True):
-            q = _fraction(cell["norm"]) * norm_unit
-            t = _fraction(cell["dot"]) * dot_unit
-            for key in order[start:stop]:
-                holds = (
-                    q >= norm[key] and t <= dot[key]
-                    if key in chosen
-                    else q <= norm[key] and t >= dot[key]
-                )
-                _require(holds, f"cell [{start}, {stop}): does not hold at key {key}")
-                bound[key] = row.weights[key] * (row.weights[key] * q - 2 * t)
+        if regime.get("name") == "cells":
+            bound = _cell_bounds(regime, row, selected, unselected, norm, dot)
+        else:
+            bound = _pairwise_bounds(regime, row, selected, unselected, norm, dot)
         least = _counts([bound[i] for i in selected], [bound[j] for j in unselected])
         f_score = _f_score(n, fp, fn)
     _require(fp >= least[0], f"false_positives: at least {least[0]} follow")
@@ -423,6 +426,215 @@ def _joint_bound(n: int, m: int, g: int) -> Fraction:
     if g >= n:
         return Fraction(0)
     return min(_f_score(n, g + 1 - fn, fn) for fn in range(max(1, g + 1 - m), g + 1))
+
+
+def _cell_bounds(
+    regime: dict[str, Any],
+    row: _Row,
+    selected: list[int],
+    unselected: list[int],
+    norm: dict[int, int],
+    dot: dict[int, int],
+) -> dict[int, Any]:
+    """T6: check the numbers of every cell and bound phi by them, key by key."""
+    _require(set(regime) == {"name", "cells"}, "regime: wrong fields")
+    ends = _cell_ends(regime["cells"])
+    order = _arrangement(selected, unselected, row.sink)
+    _check_cover(ends, len(order), len(selected), order, row.sink)
+    chosen = set(selected)
+    # In units of the row's integers.
+    norm_unit = 1 << (2 * row.value_shift)
+    dot_unit = 1 << (row.weight_shift + 2 * row.value_shift)
+    bound: dict[int, Any] = {}
+    for cell, (start, stop) in zip(regime["cells"], ends, strict=True):
+        q = _fraction(cell["norm"]) * norm_unit
+        t = _fraction(cell["dot"]) * dot_unit
+        for key in order[start:stop]:
+            holds = (
+                q >= norm[key] and t <= dot[key]
+                if key in chosen
+                else q <= norm[key] and t >= dot[key]
+            )
+            _require(holds, f"cell [{start}, {stop}): does not hold at key {key}")
+            bound[key] = row.weights[key] * (row.weights[key] * q - 2 * t)
+    return bound
+
+
+_PAIRWISE = {
+    "name",
+    "norms_selected",
+    "norms_unselected",
+    "cosine_selected",
+    "cosine_across",
+    "sink_norm",
+    "sink_selected",
+    "sink_across",
+    "pull_across",
+    "token_norms",
+}
+
+
+def _pairwise_bounds(
+    regime: dict[str, Any],
+    row: _Row,
+    selected: list[int],
+    unselected: list[int],
+    norm: dict[int, int],
+    dot: dict[int, int],
+) -> dict[int, Any]:
+    """T4: check norms and cosines by squares, then bound phi by them, key by key."""
+    name, sink = regime.get("name"), row.sink
+    _require(
+        name in ("pairwise", "pairwise-roles", "pairwise-roles-norms"),
+        "regime: unknown name",
+    )
+    _require(set(regime) == _PAIRWISE, "regime: wrong fields")
+    inside = [k for k in selected if k != sink]
+    outside = [k for k in unselected if k != sink]
+    sink_in, sink_out = sink in selected, sink in unselected
+    sinks = [] if sink is None or not (sink_in or sink_out) else [sink]
+    by_role = name != "pairwise"
+    number = {
+        k: None if regime[k] is None else _fraction(regime[k])
+        for k in _PAIRWISE
+        if k.startswith(("cosine", "sink_s", "sink_a", "pull"))
+    }
+
+    # Norms, in units of the row's values.
+    spans: dict[int, tuple[Fraction, Fraction]] = {}
+    if name == "pairwise-roles-norms":
+        for entry in regime["token_norms"]:
+            _require(
+                isinstance(entry, list) and len(entry) == 3 and type(entry[0]) is int,
+                "token_norms: not [key, low, high]",
+            )
+            spans[entry[0]] = (_fraction(entry[1]), _fraction(entry[2]))
+    else:
+        _require(regime["token_norms"] == [], "token_norms: not for this regime")
+        for label, keys in (
+            ("norms_selected", inside),
+            ("norms_unselected", outside),
+            ("sink_norm", sinks),
+        ):
+            pair = regime[label]
+            for key in keys:
+                _require(isinstance(pair, list) and len(pair) == 2, f"{field}: missing")
+                spans[key] = (_fraction(pair[0]), _fraction(pair[1]))
+    unit = 1 << (2 * row.value_shift)
+    for key in [*selected, *unselected]:
+        _require(key in spans, f"token_norms: none for key {key}")
+        low, high = spans[key]
+        _require(
+            low >= 0 and low * low * unit <= norm[key] <= high * high * unit,
+            f"norms: do not hold at key {key}",
+        )
+
+    # Cosines: least and greatest over the pairs that the bound below uses.
+    pairs = [("cosine_selected", 1, inside, inside)]
+    pairs += [("cosine_across", -1, inside, outside)]
+    pairs += [("sink_selected", 1, sinks if sink_in else [], inside)]
+    pairs += [("sink_across", -1, sinks, outside if sink_in else inside)]
+    everyone = inside + outside
+    if not by_role:
+        pairs = [("cosine_selected", 1, everyone, everyone)]
+        pairs += [("cosine_across", -1, everyone, everyone)]
+        pairs += [("sink_selected", 1, sinks, everyone)]
+        pairs += [("sink_across", -1, sinks, everyone)]
+    for name_of, sign, rows, columns in pairs:
+        _check_cosines(name_of, sign, number[name_of], row, rows, columns, norm)
+
+    # With a cosine that no pair has, every inner product is 0.
+    least, greatest, sink_least, sink_greatest = (
+        number[k] or Fraction(0)
+        for k in ("cosine_selected", "cosine_across", "sink_selected", "sink_across")
+    )
+    weight = {
+        k: Fraction(row.weights[k], 1 << row.weight_shift)
+        for k in [*selected, *unselected]
+    }
+    r = {k: (weight[k] * spans[k][0], weight[k] * spans[k][1]) for k in weight}
+
+    def low_product(cosine: Fraction, key: int) -> Fraction:
+        return cosine * r[key][0 if cosine >= 0 else 1]
+
+    def high_product(cosine: Fraction, key: int) -> Fraction:
+        return cosine * r[key][1 if cosine >= 0 else 0]
+
+    bound: dict[int, Any] = {}
+    all_low = sum((low_product(least, k) for k in inside), Fraction(0))
+    for i in selected:
+        if i == sink:
+            x = sum((low_product(sink_least, k) for k in inside), Fraction(0))
+        else:
+            x = all_low - low_product(least, i)
+            if sink_in and sink is not None:
+                x += low_product(sink_least, sink)
+        at = min(max(-x, r[i][0]), r[i][1])
+        bound[i] = -at * at - 2 * at * x
+    all_high = sum((high_product(greatest, k) for k in inside), Fraction(0))
+    pull = number["pull_across"]
+    if pull is not None:
+        _require(
+            by_role and sink_in, "pull_across: by role with the sink selected only"
+        )
+        for j in outside:
+            scale = 1 << (row.weight_shift + 2 * row.value_shift)
+            held = _cosine_at_least(
+                -dot[j], norm[j], -pull * scale / (1 << row.value_shift)
+            )
+            _require(held, f"pull_across: does not hold at key {j}")
+    for j in unselected:
+        if j == sink:
+            x = sum((high_product(sink_greatest, k) for k in inside), Fraction(0))
+        else:
+            x = all_high
+            if sink_in and sink is not None:
+                x += high_product(sink_greatest, sink)
+            if pull is not None:
+                x = min(x, pull)
+        at = min(max(x, r[j][0]), r[j][1])
+        bound[j] = at * at - 2 * at * x
+    return bound
+
+
+def _check_cosines(
+    label: str,
+    sign: int,
+    bound: Fraction | None,
+    row: _Row,
+    rows: list[int],
+    columns: list[int],
+    norm: dict[int, int],
+) -> None:
+    """Check that every cosine is at least (sign 1) or at most (sign -1) the bound."""
+    question = (sign, bound, frozenset(rows), frozenset(columns))
+    if question in row.held:  # the same for every N of the regime of all pairs
+        return
+    seen = set()
+    for i in rows:
+        for k in columns:
+            if i == k or (k, i) in seen or norm[i] == 0 or norm[k] == 0:
+                continue
+            seen.add((i, k))
+            _require(bound is not None, f"{label}: missing")
+            product = sum(
+                x * y for x, y in zip(row.values[i], row.values[k], strict=True)
+            )
+            held = _cosine_at_least(
+                sign * product, norm[i] * norm[k], sign * (bound or Fraction(0))
+            )
+            _require(held, f"{label}: does not hold at keys {i}, {k}")
+    row.held.add(question)
+
+
+def _cosine_at_least(dot: int, square: int, bound: Fraction) -> bool:
+    """Whether dot / sqrt(square) >= bound, by squares; true for a zero vector."""
+    if square == 0:
+        return True
+    top, bottom = bound.numerator**2 * square, bound.denominator**2 * dot * dot
+    if bound >= 0:
+        return dot >= 0 and bottom >= top
+    return dot >= 0 or bottom <= top
 
 
 def _cell_ends(cells: Any) -> list[tuple[int, int]]:

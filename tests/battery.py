@@ -4,6 +4,7 @@
 judges the library and its deliberately wrong versions.
 """
 
+from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
@@ -130,6 +131,53 @@ def check_bounds(
     best = counts(exact.enclosure(head, selection))
     assert rounded.fp_upper >= best.fp_upper >= truth.false_positives, "T6 rounded"
     assert rounded.fn_upper >= best.fn_upper >= truth.false_negatives, "T6 rounded"
+
+
+def check_pairwise_head(package: ModuleType, case: CaseHead, seed: int) -> int:
+    """Check T4 in every scope on all policies and several N; return the cases."""
+    rng = np.random.default_rng(seed)
+    head = package.head.HeadData(
+        case.weights, case.values, visible=case.visible, sink=case.sink
+    )
+    count = 0
+    for policy in POLICIES:
+        order = package.selection.rank(head, -1, "weight", policy)
+        largest = order.n_candidates - 1
+        for n in sorted({1, largest, int(rng.integers(1, max(largest, 1) + 1))}):
+            if 1 <= n <= largest:
+                check_pairwise(package, head, order.select(n))
+                count += 1
+    return count
+
+
+def check_pairwise(package: ModuleType, head: Any, selection: Any) -> None:
+    """T4: token by token, the bounds contain the exact power; finer is never weaker."""
+    pairwise, n = package.pairwise, selection.n
+    exact = package.exact.ExactGeometry(head, selection)
+    scale = 2 * (exact.w_exponent + exact.v_exponent)
+    powers = [Fraction(2) ** scale * phi for phi in exact.powers().tolist()]
+    counts = package.separability.interval_counts
+    true = counts(package.power.Enclosure(exact.powers(), exact.powers(), n))
+    vectors = package.cosines.UnitVectors(head, selection.keys)
+    before = None
+    for scope in pairwise.SCOPES:
+        regime = pairwise.fit_pairwise(head, selection, scope, vectors)
+        pairwise.check_pairwise(regime, head, selection)
+        enclosure = regime.enclosure(head, selection)
+        for i, phi in enumerate(powers):
+            assert enclosure.lo[i] <= phi <= enclosure.hi[i], f"T4 {scope}: token {i}"
+        found = counts(enclosure)
+        rounded = pairwise.rounded_pairwise_counts(
+            head, selection, scope, vectors, regime
+        )
+        for name in ("fp_upper", "fn_upper"):
+            assert getattr(rounded, name) >= getattr(found, name), f"T4 {scope} rounded"
+            assert getattr(found, name) >= getattr(true, name), f"T4 {scope}"
+            if before is not None:
+                assert getattr(found, name) <= getattr(before, name), (
+                    f"T4 {scope} worse"
+                )
+        before = found
 
 
 def cell_members(

@@ -226,6 +226,40 @@ def test_the_first_greedy_cut_is_the_best_single_cut(choice):
     assert greedy.f_score.lower == max(tried)
 
 
+def assert_greedy(head, selection):
+    """Every cut raises F most, then the gap; return the number of cuts."""
+    n = selection.n
+
+    def gain(cuts):
+        regime, counts = certified(head, selection, split=cuts)
+        bound = regime.enclosure(head, selection)
+        return counts.f_score.lower, bound.lo[n:].min() - bound.hi[:n].max()
+
+    taken = []
+    for cut in cuts_of(head, selection, 20):
+        present = {*arrange(selection, head.sink).boundaries, *taken}
+        free = set(range(len(selection.keys))) - present
+        assert cut in free
+        assert gain([*taken, cut]) == max(gain([*taken, x]) for x in free)
+        taken.append(cut)
+    return len(taken)
+
+
+@given(choices())
+def test_every_greedy_cut_is_the_best_next_one(choice):
+    """Compared, step by step, with trying every cut in exact numbers."""
+    assert_greedy(*selection_of(choice))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_greedy_cut_of_a_longer_head_is_the_best_next_one(seed):
+    """Many cuts that leave F as it is: the gap decides."""
+    rng = np.random.default_rng(seed)
+    head = gb.HeadData(rng.dirichlet(np.full(16, 0.5)), rng.normal(1, 1, (16, 3)))
+
+    assert assert_greedy(head, gb.rank(head).select(4)) > 3
+
+
 @given(choices())
 def test_the_sink_is_a_cell_of_its_own(choice):
     head, selection = selection_of(choice)
@@ -479,7 +513,9 @@ def test_cuts_outside_the_candidates_are_refused(cuts):
 
 
 def test_an_unknown_split_is_refused():
-    with pytest.raises(gb.ArgumentError, match='split must be "fast" or cuts, got'):
+    with pytest.raises(
+        gb.ArgumentError, match='split must be "fast", "optimal" or cuts'
+    ):
         gb.CellRegime.fit(HEAD, 2, split="best")
 
 

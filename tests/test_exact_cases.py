@@ -4,7 +4,7 @@ import secrets
 from collections import Counter
 
 import pytest
-from battery import check_head
+from battery import check_head, check_pairwise_head
 from cases import SHAPES, draw_heads
 from mutants import load_copy
 
@@ -27,11 +27,22 @@ def test_every_claim_holds_exactly_on_seeded_heads(part, record_testsuite_proper
     assert sum(counts.values()) >= 20_000 / _PARTS
 
 
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_pairwise_regime_holds_exactly_on_seeded_heads(part):
+    """T4 in every scope: 20,000 cases more."""
+    package = load_copy()
+    heads = enumerate(draw_heads(100 + part, _HEADS_A_PART))
+    count = sum(check_pairwise_head(package, case, seed=i) for i, case in heads)
+
+    assert count >= 20_000 / _PARTS
+
+
 def test_every_claim_holds_exactly_on_fresh_heads():
     """The seed differs in every run and is named if a case fails."""
     seed = secrets.randbits(32)
     for i, case in enumerate(draw_heads(seed, 200)):
         try:
             check_head(geobounds, case, seed=i)
+            check_pairwise_head(geobounds, case, seed=i)
         except AssertionError as error:
             pytest.fail(f"seed {seed}, head {i} ({case.shape}): {error}")

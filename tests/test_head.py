@@ -668,7 +668,7 @@ def test_a_head_without_queries_or_keys_is_refused(shape):
         ),
         (
             {"visible": "all", "query_positions": [0, -1]},
-            "query_positions must be non-negative, got -1",
+            "query_positions must be non-negative and below",
         ),
         (
             {"visible": "all", "sink": 2},

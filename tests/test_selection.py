@@ -256,9 +256,11 @@ def test_what_cannot_be_ranked_is_refused(options, message):
         gb.rank(HEAD, **options)
 
 
-@pytest.mark.parametrize("scores", [[True] * 5, ["a"] * 5, [1j] * 5, [None] * 5])
+@pytest.mark.parametrize("scores", [["a"] * 5, [1j] * 5, [None] * 5])
 def test_scores_that_are_no_real_numbers_are_refused(scores):
-    with pytest.raises(TypeError, match="array of real scores, got dtype"):
+    with pytest.raises(
+        TypeError, match="ranking must be float16, bfloat16, float32 or float64"
+    ):
         gb.rank(HEAD, ranking=scores)
 
 

@@ -22,10 +22,17 @@ ORDER = (
     "power",
     "exact",
     "separability",
+    "inspection",
+    "taxonomy",
+    "sink",
     "bounds",
+    "cosines",
+    "pairwise",
     "cells",
+    "optimal",
     "regime",
     "claims",
+    "cli_parser",
     "certificate",
 )
 EXEMPT = ("__init__", "__main__", "cli", "verify")

@@ -1,0 +1,460 @@
+"""The sink-aware constant-norm regime (T4): norms and cosines between two numbers each.
+
+The setting of the paper: values of all tokens but the sink have norms in one interval
+and pairwise cosines in another; the sink has a norm and signed cosines of its own.
+Three scopes share one algebra. ``all``: one regime for the head. ``roles``: only what
+a lower bound for one N needs, the least cosine within the selected tokens and the
+greatest between selected and unselected ones. ``roles-norms``: the same with every
+token's norm.
+
+By role with the sink selected, the greatest cosine across and the sink's own are
+seldom attained by one token, so a single number for their sum is kept beside them: the
+greatest projection of the aggregate on the direction of an unselected value.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from geobounds.cosines import (
+    Span,
+    UnitVectors,
+    cosine_at_least,
+    cosine_at_most,
+    norm_within,
+)
+from geobounds.errors import ArgumentError, AssumptionError
+from geobounds.exact import ExactGeometry
+from geobounds.head import HeadData
+from geobounds.integers import shown
+from geobounds.power import Enclosure
+from geobounds.selection import Selection, rank
+from geobounds.separability import Counts, interval_counts
+
+__all__ = [
+    "SCOPES",
+    "PairwiseRegime",
+    "check_pairwise",
+    "fit_pairwise",
+    "rounded_pairwise_counts",
+]
+
+SCOPES = ("all", "roles", "roles-norms")
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True)
+class PairwiseRegime:
+    """Numbers about norms and cosines of one query that imply bounds (T4).
+
+    Attributes
+    ----------
+    scope : "all", "roles" or "roles-norms"
+        Which pairs the numbers cover.
+    n : int or None
+        N that the roles belong to; None for ``all``.
+    norms_selected, norms_unselected : (Fraction, Fraction) or None
+        Norms of the values of non-sink tokens by role lie between; None if there are
+        none. The same for both roles in scope ``all``.
+    cosine_selected : Fraction or None
+        At most every cosine of two selected non-sink tokens (``all``: mu-).
+    cosine_across : Fraction or None
+        At least every cosine of a selected and an unselected one (``all``: mu+).
+    sink_norm : (Fraction, Fraction) or None
+        The sink's norm lies between; None if the sink is no candidate.
+    sink_selected : Fraction or None
+        At most every cosine of the sink with a selected token (``all``: with any;
+        sigma-). Used where the sink is selected.
+    sink_across : Fraction or None
+        At least every cosine of the sink with a token of the other role (``all``:
+        with any; sigma+).
+    pull_across : Fraction or None
+        At least <v_j / ||v_j||, s_N> for every unselected non-sink token; by role and
+        with the sink selected only.
+    token_norms : tuple of (key, Fraction, Fraction)
+        Norm of every candidate, for ``roles-norms``.
+    """
+
+    scope: str
+    n: int | None
+    norms_selected: Span | None
+    norms_unselected: Span | None
+    cosine_selected: Fraction | None
+    cosine_across: Fraction | None
+    sink_norm: Span | None
+    sink_selected: Fraction | None
+    sink_across: Fraction | None
+    pull_across: Fraction | None = None
+    token_norms: tuple[tuple[int, Fraction, Fraction], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no head can satisfy."""
+        if self.scope not in SCOPES:
+            msg = (
+                f"PairwiseRegime: scope must be one of {', '.join(SCOPES)}, "
+                f"got scope={self.scope!r}."
+            )
+            raise ArgumentError(msg)
+        if (self.n is None) != (self.scope == "all"):
+            msg = (
+                "PairwiseRegime: n must be given for roles and only for them, got "
+                f"scope={self.scope!r} with n={self.n}."
+            )
+            raise ArgumentError(msg)
+        spans = [self.norms_selected, self.norms_unselected, self.sink_norm]
+        spans += [(low, high) for _, low, high in self.token_norms]
+        if self.scope == "all":
+            for low, high in (
+                (self.cosine_selected, self.cosine_across),
+                (self.sink_selected, self.sink_across),
+            ):
+                if low is not None and high is not None and low > high:
+                    msg = (
+                        "PairwiseRegime: the least cosine must not exceed the "
+                        f"greatest, got {shown(low)} > {shown(high)}."
+                    )
+                    raise ArgumentError(msg)
+        for span in spans:
+            if span is not None and not 0 <= span[0] <= span[1]:
+                msg = (
+                    "PairwiseRegime: norms must satisfy 0 <= least <= greatest, got "
+                    f"{shown(span[0])} and {shown(span[1])}."
+                )
+                raise ArgumentError(msg)
+
+    @property
+    def name(self) -> str:
+        """Its name in ``certify``."""
+        return "pairwise" if self.scope == "all" else f"pairwise-{self.scope}"
+
+    @classmethod
+    def fit(
+        cls,
+        head: HeadData,
+        *,
+        n: int | None = None,
+        query: int = -1,
+        ranking: Any = "weight",
+        sink_policy: str = "keep",
+        exact_norms: bool = False,
+    ) -> "PairwiseRegime":
+        """Fit the regime to one query, rounded outward.
+
+        Parameters
+        ----------
+        head : HeadData
+            A head with values.
+        n : int, optional
+            If given, the role-split regime for that N; else all pairs.
+        query, ranking, sink_policy
+            As for ``measure``.
+        exact_norms : bool
+            Keep every token's norm; needs ``n``.
+
+        Returns
+        -------
+        PairwiseRegime
+            Numbers that the head satisfies, each within a few roundings of the
+            tightest.
+        """
+        if exact_norms and n is None:
+            msg = "PairwiseRegime: exact_norms must come with n, got n=None."
+            raise ArgumentError(msg)
+        order = rank(head, query, ranking, sink_policy, function="PairwiseRegime")
+        selection = order.select(1 if n is None else n, "PairwiseRegime")
+        scope = "all" if n is None else "roles-norms" if exact_norms else "roles"
+        return fit_pairwise(head, selection, scope)
+
+    def check(
+        self,
+        head: HeadData,
+        *,
+        query: int = -1,
+        ranking: Any = "weight",
+        sink_policy: str = "keep",
+    ) -> None:
+        """Raise AssumptionError unless every number holds for the head, exactly."""
+        order = rank(head, query, ranking, sink_policy, function="PairwiseRegime")
+        selection = order.select(self.n or 1, "PairwiseRegime")
+        check_pairwise(self, head, selection)
+
+    def enclosure(self, head: HeadData, selection: Selection) -> Enclosure:
+        """Return exact one-sided intervals around phi, in selection order.
+
+        Notes
+        -----
+        Statement T4. Selected: hi = max of -r^2 - 2 r X over r in [r-, r+], at
+        r = clip(-X, r-, r+). Unselected: lo = min of r^2 - 2 r X, at clip(X, r-, r+).
+        X bounds the sum of the inner products over r with the other selected tokens.
+        Only the head's weights are used: the regime stands for its values.
+        """
+        weights = [Fraction(float(w)) for w in _weights(head, selection)]
+        spans = self._spans(head, selection)
+        low, high = (np.empty(len(weights), dtype=object) for _ in range(2))
+        low[:] = [w * s[0] for w, s in zip(weights, spans, strict=True)]
+        high[:] = [w * s[1] for w, s in zip(weights, spans, strict=True)]
+        bound = _one_sided(low, high, selection.n, _sink_at(head, selection), self)
+        return _enclosure(bound, selection.n)
+
+    def _spans(self, head: HeadData, selection: Selection) -> list[Span]:
+        """Norm interval of every candidate."""
+        sink_at = _sink_at(head, selection)
+        if self.scope == "roles-norms":
+            known = {key: (low, high) for key, low, high in self.token_norms}
+            return [known[int(key)] for key in selection.keys]
+        spans: list[Span] = []
+        for i in range(len(selection.keys)):
+            own = self.norms_selected if i < selection.n else self.norms_unselected
+            span = self.sink_norm if i == sink_at else own
+            if span is None:
+                msg = (
+                    "PairwiseRegime: norms of every role present must be given, got "
+                    f"none for key {selection.keys[i]}."
+                )
+                raise AssumptionError(
+                    msg, statement="T4", assumption="norms given", measured=None
+                )
+            spans.append(span)
+        return spans
+
+
+def fit_pairwise(
+    head: HeadData,
+    selection: Selection,
+    scope: str,
+    vectors: UnitVectors | None = None,
+) -> PairwiseRegime:
+    """Fit a regime to one selection; see ``PairwiseRegime.fit``."""
+    x = vectors or UnitVectors(head, selection.keys)
+    n, sink_at = selection.n, _sink_at(head, selection)
+    place = np.arange(len(selection.keys))
+    plain = place != (-1 if sink_at is None else sink_at)
+    if scope == "all":
+        inside = outside = plain
+    else:
+        inside, outside = plain & (place < n), plain & (place >= n)
+    sink = place == sink_at if sink_at is not None else np.zeros_like(plain)
+    across = plain
+    if scope != "all" and sink_at is not None:
+        across = outside if sink_at < n else inside
+    return PairwiseRegime(
+        scope,
+        None if scope == "all" else n,
+        x.norm_span(inside),
+        x.norm_span(outside),
+        x.least_cosine(inside, inside),
+        x.greatest_cosine(inside, outside),
+        x.norm_span(sink),
+        x.least_cosine(sink, inside),
+        x.greatest_cosine(sink, across),
+        x.greatest_pull(head, selection, outside)
+        if scope != "all" and sink_at is not None and sink_at < n
+        else None,
+        x.all_norms(selection.keys) if scope == "roles-norms" else (),
+    )
+
+
+def check_pairwise(
+    regime: PairwiseRegime, head: HeadData, selection: Selection
+) -> None:
+    """Raise AssumptionError unless the regime holds for this selection, exactly."""
+    keys, n = selection.keys.tolist(), selection.n
+    sink_at = _sink_at(head, selection)
+    spans = regime._spans(head, selection)
+    values, exponent = head.integer_values
+    vectors = [values[key].tolist() for key in keys]
+    squares = [sum(x * x for x in v) for v in vectors]
+    scale = Fraction(2) ** (2 * exponent)
+
+    def failure(what: str, key: int, limit: Fraction, found: float) -> AssumptionError:
+        msg = (
+            f"PairwiseRegime: {what} must hold at key {key}, got {found:.9g} against "
+            f"{shown(limit)}."
+        )
+        return AssumptionError(msg, statement="T4", assumption=what, measured=found)
+
+    for i, (low, high) in enumerate(spans):
+        if not norm_within(squares[i] * scale, low, high):
+            found = float(squares[i] * scale) ** 0.5
+            norm_limit = low if found < low else high
+            what = "the norm interval"
+            raise failure(what, keys[i], norm_limit, found)
+
+    if regime.pull_across is not None:
+        exact = ExactGeometry(head, selection)
+        for i in range(n, len(keys)):
+            dot = exact.dot_scale * exact.dots[i]
+            square = squares[i] * scale
+            if i != sink_at and not cosine_at_most(dot, square, regime.pull_across):
+                found = float(dot) / float(square) ** 0.5
+                what = "the pull across"
+                raise failure(what, keys[i], regime.pull_across, found)
+
+    x = UnitVectors(head, selection.keys)
+    place = range(len(keys))
+    selected = [i for i in place if i < n and i != sink_at]
+    others = [i for i in place if i >= n and i != sink_at]
+    if regime.scope == "all":
+        selected = others = [i for i in place if i != sink_at]
+    pairs: list[tuple[str, Fraction | None, bool, list[int], list[int]]] = [
+        ("the least cosine", regime.cosine_selected, True, selected, selected),
+        ("the greatest cosine", regime.cosine_across, False, selected, others),
+    ]
+    if sink_at is not None:
+        across = selected
+        if regime.scope != "all" and sink_at < n:
+            across = others
+        pairs += [
+            (
+                "the sink's least cosine",
+                regime.sink_selected,
+                True,
+                [sink_at],
+                selected,
+            ),
+            (
+                "the sink's greatest cosine",
+                regime.sink_across,
+                False,
+                [sink_at],
+                across,
+            ),
+        ]
+    for what, limit, least, rows, columns in pairs:
+        if not rows or not columns:
+            continue
+        table = x.cosines(np.array(rows), np.array(columns))
+        if limit is None:  # claims that no pair has two non-zero values
+            open_pairs = np.argwhere(np.isfinite(table))
+        else:
+            slack = table - float(limit) if least else float(limit) - table
+            # Pairs that the rounding radius leaves open are decided exactly.
+            open_pairs = np.argwhere(~(slack > x.radius + 2.0**-50) & ~np.isnan(table))
+        for a, b in open_pairs.tolist():
+            i, k = rows[a], columns[b]
+            if i == k:
+                continue
+            dot = sum(p * q for p, q in zip(vectors[i], vectors[k], strict=True))
+            holds = limit is not None and (
+                cosine_at_least(dot, squares[i] * squares[k], limit)
+                if least
+                else cosine_at_most(dot, squares[i] * squares[k], limit)
+            )
+            if not holds:
+                found = float(table[a, b])
+                raise failure(
+                    what, keys[k], Fraction(0) if limit is None else limit, found
+                )
+
+
+def rounded_pairwise_counts(
+    head: HeadData,
+    selection: Selection,
+    scope: str,
+    vectors: UnitVectors | None = None,
+    regime: PairwiseRegime | None = None,
+) -> Counts:
+    """Upper bounds on the counts from a fitted regime, in float64 rounded outward.
+
+    For scans. ``vectors`` saves preparing the same candidates again and ``regime``
+    fitting the same one.
+    """
+    x = vectors or UnitVectors(head, selection.keys)
+    regime = regime or fit_pairwise(head, selection, scope, x)
+    n, sink_at = selection.n, _sink_at(head, selection)
+    w = _weights(head, selection).astype(np.float64)
+    if scope == "roles-norms":
+        norm_low, norm_high = x.float_norms()
+    else:
+        spans = regime._spans(head, selection)
+        norm_low = np.array([_float_down(s[0]) for s in spans])
+        norm_high = np.array([_float_up(s[1]) for s in spans])
+    with np.errstate(all="ignore"):
+        low = np.maximum(np.nextafter(w * norm_low, -np.inf), 0)
+        high = np.nextafter(w * norm_high, np.inf)
+        bound = _one_sided(low, high, n, sink_at, regime)
+        total = high[:n].sum()
+        # N additions and a few products on at most r+ (r+ + 2 sum of r+), and the
+        # second-order error of the clipped argument; see the test of this radius.
+        radius = 2 * (n + 12) * _UNIT * high * (high + 2 * total) + 2.0**-1000
+        sign = np.where(np.arange(len(w)) < n, 1.0, -1.0)
+        bound = np.nextafter(bound + sign * radius, sign * np.inf)
+    bound = np.where(np.isfinite(bound), bound, sign * np.inf)
+    return interval_counts(_enclosure(bound, n))
+
+
+def _one_sided(
+    low: Any, high: Any, n: int, sink_at: int | None, regime: PairwiseRegime
+) -> Any:
+    """Return hi of the selected and lo of the unselected tokens (T4).
+
+    ``low`` and ``high`` bound the norms r of the contributions, in float64 or in
+    fractions; the algebra is the same. A cosine that is None belongs to no pair of
+    non-zero values, so its inner products are 0.
+    """
+    number = (lambda x: x) if low.dtype == object else float
+    zero = Fraction(0) if low.dtype == object else 0.0
+    least, greatest, sink_least, sink_greatest = (
+        zero if x is None else number(x)
+        for x in (
+            regime.cosine_selected,
+            regime.cosine_across,
+            regime.sink_selected,
+            regime.sink_across,
+        )
+    )
+    chosen = np.arange(len(low)) < n
+    if sink_at is not None:
+        chosen[sink_at] = False
+    sink_chosen = sink_at is not None and sink_at < n
+
+    part = low if least >= 0 else high
+    pull = least * (part[chosen].sum() - part) + zero * part
+    part = high if greatest >= 0 else low
+    push = greatest * part[chosen].sum() + zero * part
+    if sink_at is not None:
+        if sink_chosen:
+            part = low if sink_least >= 0 else high
+            pull = pull + sink_least * part[sink_at]
+            pull[sink_at] = sink_least * part[chosen].sum()
+            part = high if sink_greatest >= 0 else low
+            push = push + sink_greatest * part[sink_at]
+        else:
+            part = high if sink_greatest >= 0 else low
+            push[sink_at] = sink_greatest * part[chosen].sum()
+    if regime.pull_across is not None:
+        push = np.minimum(push, number(regime.pull_across))
+    r = np.minimum(np.maximum(-pull[:n], low[:n]), high[:n])
+    hi = -r * r - 2 * r * pull[:n]
+    r = np.minimum(np.maximum(push[n:], low[n:]), high[n:])
+    lo = r * r - 2 * r * push[n:]
+    return np.concatenate([hi, lo])
+
+
+def _enclosure(bound: Any, n: int) -> Enclosure:
+    lo, hi = bound.copy(), bound.copy()
+    lo[:n], hi[n:] = -np.inf, np.inf
+    return Enclosure(lo, hi, n)
+
+
+def _weights(head: HeadData, selection: Selection) -> np.ndarray:
+    weights: np.ndarray = head.weights[selection.row][selection.keys]
+    return weights
+
+
+def _sink_at(head: HeadData, selection: Selection) -> int | None:
+    """Position of the sink among the candidates, if it is one."""
+    at = np.flatnonzero(selection.keys == head.sink)
+    return int(at[0]) if head.sink is not None and len(at) else None
+
+
+def _float_down(x: Fraction) -> float:
+    near = float(x)
+    return near if near <= x else float(np.nextafter(near, -np.inf))
+
+
+def _float_up(x: Fraction) -> float:
+    near = float(x)
+    return near if near >= x else float(np.nextafter(near, np.inf))
