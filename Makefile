@@ -31,7 +31,7 @@ report: install
 	$(BIN)/geobounds report --out $(REPORT) $(ARGS)
 
 test: install
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: install
 	$(BIN)/ruff format --check .

@@ -1,10 +1,11 @@
 """What the command line runs: resolve, load, scan, and build the page."""
 
 import argparse
+import dataclasses
 import resource
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,65 +14,95 @@ import xarray as xr
 
 from empirical.corpora import load_corpus
 from empirical.errors import ScanError
-from empirical.models import load, resolve
+from empirical.models import ModelSource, bos_rule, load, resolve
 from empirical.progress import say, window_progress
 from empirical.report import write_report
-from empirical.scan import ScanSpec, scan
+from empirical.scan import ScanSpec, estimate, scan
 
 __all__ = ["Job", "run_report", "run_scan"]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A scan by names, as the command line states it."""
+    """Scans by names, as the command line states them."""
 
-    model: str = "smollm2"
+    models: tuple[str, ...] = ("smollm2",)
     corpus: str = "python-docs"
-    spec: ScanSpec = field(default_factory=ScanSpec)
+    field: str = "text"
+    spec: ScanSpec = dataclasses.field(default_factory=ScanSpec)
     device: str = "cpu"
     dtype: str = "float32"
     revision: str | None = None
+    trust_remote_code: bool = False
 
     @classmethod
     def from_options(cls, options: argparse.Namespace) -> "Job":
         """Build a job from parsed options."""
         grid = {} if options.n is None else {"n_grid": options.n}
         spec = ScanSpec(
-            windows=options.windows, length=options.length, seed=options.seed, **grid
+            windows=options.windows,
+            length=options.length,
+            seed=options.seed,
+            bos=options.bos,
+            **grid,
         )
         return cls(
-            options.model,
+            tuple(dict.fromkeys(options.model or cls.models)),
             options.corpus,
+            options.field,
             spec,
             options.device,
             options.dtype,
             options.revision,
+            options.trust_remote_code,
         )
 
 
 def run_scan(job: Job, store: Path) -> dict[str, Any]:
     """Run a scan; return where it is, and what it took."""
+    if len(job.models) != 1:
+        msg = f"scan: model must be one, got {', '.join(job.models)}."
+        raise ScanError(msg)
     started = time.monotonic()
-    _scan(job, store)
+    _scan(job, _source(job, job.models[0]), store)
     return {"store": str(store), **_cost(started)}
 
 
 def run_report(job: Job, folder: Path) -> dict[str, Any]:
-    """Run a scan into ``folder`` and build its page; return where it is."""
+    """Run the scans into ``folder`` and build their page; return where it is."""
     started = time.monotonic()
+    # All names are known to be good before the first long run.
+    sources = [_source(job, model) for model in job.models]
     folder.mkdir(parents=True, exist_ok=True)
-    data = _scan(job, folder / "scan.zarr")
-    page = write_report(data, folder)
-    return {"page": str(page), "store": str(folder / "scan.zarr"), **_cost(started)}
+    stores = [
+        folder / (f"scan-{i}.zarr" if i else "scan.zarr") for i in range(len(sources))
+    ]
+    scans = [
+        _scan(job, source, store) for source, store in zip(sources, stores, strict=True)
+    ]
+    page = write_report(scans, folder)
+    return {"page": str(page), "stores": [str(s) for s in stores], **_cost(started)}
 
 
-def _scan(job: Job, store: Path) -> xr.Dataset:
+def _source(job: Job, name: str) -> ModelSource:
+    return resolve(name, revision=job.revision, log=say)
+
+
+def _scan(job: Job, source: ModelSource, store: Path) -> xr.Dataset:
     _check_device(job.device)
-    corpus = load_corpus(job.corpus)
-    source = resolve(job.model, revision=job.revision, log=say)
-    say(f"loading {job.model}")
-    model, tokenizer = load(source, device=job.device, dtype=job.dtype)
-    with window_progress(f"{job.model} on {corpus.name}") as progress:
+    corpus = load_corpus(job.corpus, field=job.field)
+    say(f"loading {source.name}")
+    model, tokenizer = load(
+        source,
+        device=job.device,
+        dtype=job.dtype,
+        trust_remote_code=job.trust_remote_code,
+    )
+    warning = bos_rule(model, tokenizer, job.spec.bos).warning
+    if warning:
+        say(f"warning: {warning}")
+    say(estimate(model, job.spec))
+    with window_progress(f"{source.name} on {corpus.name}") as progress:
         return scan(
             model, tokenizer, source, corpus, store, job.spec, progress=progress
         )

@@ -1,28 +1,56 @@
-"""One self-contained HTML page from a scan. It reads results, never a model."""
+"""One self-contained HTML page from scans. It reads results, never a model."""
 
 import base64
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from empirical.metrics import metrics, table_by_n
-from empirical.plots import Drawing, add_caption, all_figures
+from empirical.drawing import STYLE, Drawing, add_caption
+from empirical.head_plots import class_map, sink_geometry_by_layer
+from empirical.metrics import classes, enclosures, metrics, table_by_n, to_frame
+from empirical.plots import (
+    bounds_by_n,
+    certified_against_measured,
+    enclosure_ladder,
+    head_map,
+    policies_by_n,
+    random_band,
+)
 from geobounds.files import replacing, write_text
 
-__all__ = ["write_report"]
+__all__ = ["all_figures", "write_report"]
 
 
-def write_report(scan: xr.Dataset, folder: Path) -> Path:
-    """Write ``index.html``, its figures as PNG and its table as JSON.
+def all_figures(
+    scan: xr.Dataset, values: xr.Dataset, table: list[dict[str, Any]]
+) -> list[Drawing]:
+    """Return the figures of one scan, in the order of the page."""
+    with mpl.rc_context(rc=STYLE):  # type: ignore[arg-type]
+        return [
+            bounds_by_n(values, table),
+            enclosure_ladder(values, table),
+            certified_against_measured(values),
+            policies_by_n(values),
+            random_band(values),
+            head_map(values),
+            class_map(scan),
+            sink_geometry_by_layer(scan),
+        ]
+
+
+def write_report(scans: Sequence[xr.Dataset], folder: Path) -> Path:
+    """Write ``index.html``, and per scan its figures, table and values.
 
     Parameters
     ----------
-    scan : xarray.Dataset
-        A complete scan.
+    scans : sequence of xarray.Dataset
+        Complete scans, one a model; several stand side by side.
     folder : Path
         Where to write; it must exist. The page is written last.
 
@@ -31,40 +59,56 @@ def write_report(scan: xr.Dataset, folder: Path) -> Path:
     Path
         The page.
     """
-    values = metrics(scan)
-    table = table_by_n(values)
-    (folder / "figures").mkdir(exist_ok=True)
-    figures = []
-    for drawing in all_figures(values, table):
-        figures.append(
-            {
-                "name": drawing.name,
-                "title": drawing.title,
-                "caption": drawing.caption,
-                "data": base64.b64encode(_png(drawing)).decode(),
-            }
-        )
-        with replacing(folder / "figures" / f"{drawing.name}.png") as temporary:
-            add_caption(drawing)  # a file stands alone; the page has its own text
-            temporary.write_bytes(_png(drawing))
-    write_text(folder / "table.json", json.dumps(table, indent=1) + "\n")
-    page = folder / "index.html"
+    parts = [_part(scan, folder, prefix=len(scans) > 1) for scan in scans]
     environment = Environment(
         loader=PackageLoader("empirical"), undefined=StrictUndefined, autoescape=True
     )
     environment.filters["number"] = lambda x: f"{x:.3f}"
     environment.filters["bound"] = _down
     environment.filters["percent"] = lambda x: f"{100 * x:.1f} %"
-    html = environment.get_template("report.html").render(
-        attrs=scan.attrs,
-        sizes=dict(scan.sizes),
-        table=table,
-        resolutions=scan["resolution"].values.tolist(),
-        figures=figures,
-        summary=_summary(table),
-    )
+    html = environment.get_template("report.html").render(parts=parts)
+    page = folder / "index.html"
     write_text(page, html)
     return page
+
+
+def _part(scan: xr.Dataset, folder: Path, *, prefix: bool) -> dict[str, Any]:
+    """Write the files of one scan and return what the page says of it."""
+    values = metrics(scan)
+    table = table_by_n(values)
+    _, shares = classes(scan)
+    name = "".join(c if c.isalnum() else "-" for c in Path(scan.attrs["model"]).name)
+    stem = f"{name}-" if prefix else ""
+    (folder / "figures").mkdir(exist_ok=True)
+    figures = []
+    for drawing in all_figures(scan, values, table):
+        figures.append(
+            {
+                "id": f"{stem}{drawing.name}",
+                "title": drawing.title,
+                "caption": drawing.caption,
+                "data": base64.b64encode(_png(drawing)).decode(),
+            }
+        )
+        path = folder / "figures" / f"{stem}{drawing.name}.png"
+        with replacing(path) as temporary, mpl.rc_context(rc=STYLE):  # type: ignore[arg-type]
+            add_caption(drawing)  # a file stands alone; the page has its own text
+            temporary.write_bytes(_png(drawing))
+    record = {"table": table, "classes": shares, "provenance": scan.attrs}
+    write_text(folder / f"{stem}table.json", json.dumps(record, indent=1) + "\n")
+    with replacing(folder / f"{stem}values.csv") as temporary:
+        to_frame(values).to_csv(temporary, index=False)
+    return {
+        "name": name,
+        "attrs": scan.attrs,
+        "sizes": dict(scan.sizes),
+        "table": table,
+        "shares": shares,
+        "bounds": [(key, label) for key, (label, _) in enclosures(values).items()],
+        "finest": int(values["resolution"].max()),
+        "figures": figures,
+        "summary": _summary(table),
+    }
 
 
 def _png(drawing: Drawing) -> bytes:

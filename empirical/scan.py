@@ -1,8 +1,9 @@
-"""Scan a model: counts of every head at the last query of each window.
+"""Scan a model: every head of every window, reduced to counts.
 
-What is stored are exact integer counts; precision, recall, F and the bounds follow from
-them (``metrics``). One window is one chunk of the store, so a scan that was killed goes
-on where it stopped.
+At the last query of each window selections are measured and bounded; over all queries
+the head is classed. What is stored are exact integer counts; precision, recall, F and
+the bounds follow from them (``metrics``). One window is one chunk of the store, so a
+scan that was killed goes on where it stopped.
 """
 
 import platform
@@ -18,19 +19,15 @@ import xarray as xr
 from empirical.capture import capture
 from empirical.corpora import Corpus, Window, cut_windows
 from empirical.errors import ScanError
-from empirical.models import ModelSource, bos_id
+from empirical.models import BosRule, ModelSource, bos_rule
+from empirical.reduce import LAYOUT, Collector, Grid, empty_arrays
 from empirical.store import Store
-from geobounds import HeadData, random_scores, rank, split_heads
-from geobounds.power import dot_products
-from geobounds.regime import rounded_cell_counts
-from geobounds.separability import selection_counts
 
-__all__ = ["RANKINGS", "SINK_POLICIES", "ScanSpec", "scan"]
+__all__ = ["ScanSpec", "estimate", "scan"]
 
-RANKINGS = ("weight", "random")
-SINK_POLICIES = ("keep", "drop")
-COUNTS = ("false_positives", "false_negatives", "inversions")
-MISSING = -1
+
+# Seen at 512 keys of 64 numbers, nine N; an order of magnitude, not a promise.
+_SECONDS_A_HEAD = 0.09
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,10 @@ class ScanSpec:
         Numbers of selected tokens; those beyond length - 2 are left out.
     resolutions : tuple of int
         Numbers of cells for the bound T6.
+    random_rankings : int
+        Number of random rankings, nested in N, that measurements are compared with.
+    bos : "auto" or "none"
+        What opens a window; see ``bos_rule``.
     seed : int
         Seed of the order of documents and of the random rankings.
     """
@@ -55,11 +56,18 @@ class ScanSpec:
     length: int = 512
     n_grid: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
     resolutions: tuple[int, ...] = (3, 5, 9)
+    random_rankings: int = 16
+    bos: str = "auto"
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse numbers that leave nothing to measure."""
-        for name, least in (("windows", 1), ("length", 4), ("seed", 0)):
+        for name, least in (
+            ("windows", 1),
+            ("length", 4),
+            ("random_rankings", 1),
+            ("seed", 0),
+        ):
             value = getattr(self, name)
             if value < least:
                 msg = f"scan: {name} must be at least {least}, got {name}={value}."
@@ -93,7 +101,7 @@ def scan(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> xr.Dataset:
-    """Scan the last query of each window over all layers and heads, resumably.
+    """Scan windows of a text over all layers and heads, resumably.
 
     Parameters
     ----------
@@ -127,146 +135,69 @@ def scan(
         The store cannot be written.
     """
     spec = spec or ScanSpec()
-    bos = bos_id(model, tokenizer)
+    rule = bos_rule(model, tokenizer, spec.bos)
     windows = cut_windows(
         corpus,
         tokenizer,
         count=spec.windows,
         length=spec.length,
-        bos=bos,
+        bos=rule.token,
         seed=spec.seed,
     )
-    config = model.config.get_text_config()
-    shape = (config.num_hidden_layers, config.num_attention_heads)
-    template = _template(spec, shape)
-    template.attrs = _provenance(model, source, corpus, spec, windows, bos)
+    grid = _grid(model, spec)
+    template = _template(spec, grid)
+    template.attrs = _provenance(model, source, corpus, spec, windows, rule)
     store = Store(path)
     done = store.open(template)
     if progress is not None:
         progress(int(done.sum()), spec.windows)
-    collector = _Collector(spec, shape)
-    with torch.no_grad(), capture(model, collector.receive):
+    collector = Collector(grid)
+    with torch.no_grad(), capture(model, collector.receive, queries="all"):
         for index in np.flatnonzero(~done).tolist():
             collector.start(index)
             ids = torch.tensor([windows[index].ids], device=model.device)
             model.base_model(input_ids=ids, use_cache=False)
-            store.write(index, collector.dataset(template))
+            dims = {name: template[name].dims for name in LAYOUT}
+            reduced = {name: (dims[name], x) for name, x in collector.data.items()}
+            store.write(index, xr.Dataset(reduced))
             done[index] = True
             if progress is not None:
                 progress(int(done.sum()), spec.windows)
     return store.read()
 
 
-class _Collector:
-    """Receives the layers of one window and keeps their counts only."""
+def estimate(model: Any, spec: ScanSpec) -> str:
+    """Say what a scan will take: heads, time and disk, before it runs.
 
-    def __init__(self, spec: ScanSpec, shape: tuple[int, int]) -> None:
-        self.spec = spec
-        self.shape = shape
-        self.index = 0
-        self.data: dict[str, np.ndarray] = {}
-
-    def start(self, index: int) -> None:
-        """Begin a window."""
-        self.index = index
-        self.data = _empty(self.spec, self.shape, 1)
-
-    def receive(
-        self,
-        layer: int,
-        weights: torch.Tensor,
-        values: torch.Tensor,
-        visible: torch.Tensor,
-    ) -> None:
-        """Reduce one layer to its counts."""
-        heads = split_heads(weights[0], values[0], visible=visible[0])
-        if layer >= self.shape[0] or len(heads) != self.shape[1]:
-            msg = (
-                f"scan: layers must be {self.shape[0]} with {self.shape[1]} heads as "
-                f"the config says, got layer {layer} with {len(heads)} heads."
-            )
-            raise ScanError(msg)
-        for h, head in enumerate(heads):
-            self._head(layer, h, head)
-
-    def _head(self, layer: int, h: int, head: HeadData) -> None:
-        spec, data = self.spec, self.data
-        data["mass"][0, layer, h] = head.mass[0]
-        seed = [spec.seed, self.index, layer, h]
-        scores = {"weight": "weight", "random": random_scores(head.n_key, seed)}
-        for p, policy in enumerate(SINK_POLICIES):
-            for r, ranking in enumerate(RANKINGS):
-                order = rank(head, -1, scores[ranking], policy)
-                data["n_candidates"][0, p, layer, h] = order.n_candidates
-                for k, n in enumerate(spec.usable_n):
-                    if n > order.n_candidates - 1:
-                        continue
-                    selection = order.select(n)
-                    dots = dot_products(head, selection)
-                    counts = selection_counts(head, selection, dots=dots)
-                    at = (0, r, p, layer, h, k)
-                    data["false_positives"][at] = counts.fp_upper
-                    data["false_negatives"][at] = counts.fn_upper
-                    data["inversions"][at] = counts.inversions_upper
-                    if ranking != "weight":
-                        continue
-                    data["boundary_tie"][0, p, layer, h, k] = selection.boundary_tie
-                    cells = rounded_cell_counts(head, selection, spec.resolutions, dots)
-                    for c, bound in enumerate(cells):
-                        cell = (0, p, c, layer, h, k)
-                        data["cell_false_positives"][cell] = bound.fp_upper
-                        data["cell_false_negatives"][cell] = bound.fn_upper
-
-    def dataset(self, template: xr.Dataset) -> xr.Dataset:
-        """Return the counts of the window as a dataset with one window."""
-        return xr.Dataset(
-            {name: (template[name].dims, array) for name, array in self.data.items()}
-        )
-
-
-def _empty(
-    spec: ScanSpec, shape: tuple[int, int], windows: int
-) -> dict[str, np.ndarray]:
-    n, p, r, c = (
-        len(spec.usable_n),
-        len(SINK_POLICIES),
-        len(RANKINGS),
-        len(spec.resolutions),
+    The time is that of the analysis, which grows with heads and with keys, on one
+    ordinary core; the first window corrects it.
+    """
+    grid = _grid(model, spec)
+    heads = grid.shape[0] * grid.shape[1]
+    size = sum(x.nbytes for x in empty_arrays(grid, spec.windows).values())
+    seconds = spec.windows * heads * _SECONDS_A_HEAD * spec.length / 512
+    return (
+        f"{spec.windows} windows of {spec.length} tokens, {heads} heads: about "
+        f"{seconds:.0f} s and at most {size / 2**20:.0f} MiB on disk"
     )
-    counts = (windows, r, p, *shape, n)
-    cells = (windows, p, c, *shape, n)
-    return {
-        **{name: np.full(counts, MISSING, dtype=np.int32) for name in COUNTS},
-        "cell_false_positives": np.full(cells, MISSING, dtype=np.int32),
-        "cell_false_negatives": np.full(cells, MISSING, dtype=np.int32),
-        "boundary_tie": np.zeros((windows, p, *shape, n), dtype=bool),
-        "n_candidates": np.full((windows, p, *shape), MISSING, dtype=np.int32),
-        "mass": np.full((windows, *shape), np.nan),
-    }
 
 
-def _template(spec: ScanSpec, shape: tuple[int, int]) -> xr.Dataset:
-    heads = ("layer", "head")
-    dims: dict[str, tuple[str, ...]] = {
-        **dict.fromkeys(COUNTS, ("window", "ranking", "sink_policy", *heads, "n")),
-        "cell_false_positives": ("window", "sink_policy", "resolution", *heads, "n"),
-        "cell_false_negatives": ("window", "sink_policy", "resolution", *heads, "n"),
-        "boundary_tie": ("window", "sink_policy", *heads, "n"),
-        "n_candidates": ("window", "sink_policy", *heads),
-        "mass": ("window", *heads),
-    }
-    arrays = _empty(spec, shape, spec.windows)
+def _grid(model: Any, spec: ScanSpec) -> Grid:
+    config = model.config.get_text_config()
+    return Grid(
+        (config.num_hidden_layers, config.num_attention_heads),
+        spec.usable_n,
+        spec.resolutions,
+        spec.random_rankings,
+        spec.seed,
+    )
+
+
+def _template(spec: ScanSpec, grid: Grid) -> xr.Dataset:
+    arrays = empty_arrays(grid, spec.windows)
     return xr.Dataset(
-        {name: (dims[name], arrays[name]) for name in dims},
-        coords={
-            "window": np.arange(spec.windows),
-            "layer": np.arange(shape[0]),
-            "head": np.arange(shape[1]),
-            "n": np.array(spec.usable_n),
-            "resolution": np.array(spec.resolutions),
-            "ranking": np.array(RANKINGS, dtype=object),
-            "sink_policy": np.array(SINK_POLICIES, dtype=object),
-        },
+        {name: (("window", *dims), arrays[name]) for name, dims in LAYOUT.items()},
+        coords={"window": np.arange(spec.windows), **grid.coordinates},
     )
 
 
@@ -276,7 +207,7 @@ def _provenance(
     corpus: Corpus,
     spec: ScanSpec,
     windows: Sequence[Window],
-    bos: int | None,
+    rule: BosRule,
 ) -> dict[str, Any]:
     """Return all that identifies the scan, as JSON data; nothing that varies by run."""
     return {
@@ -289,8 +220,10 @@ def _provenance(
         "attention": "the model's own eager attention, batch 1",
         "corpus": corpus.name,
         "corpus_sha256": corpus.sha256,
-        "bos": "none" if bos is None else f"token {bos} first in every window",
-        "queries": "last",
+        "corpus_documents": len(corpus.documents),
+        "bos": rule.text,
+        "bos_warning": rule.warning or "",
+        "queries": "last for selections and bounds, all for classes",
         "spec": {
             k: list(v) if isinstance(v, tuple) else v for k, v in asdict(spec).items()
         },

@@ -155,11 +155,14 @@ def _regime_from_json(n: int, data: dict[str, Any]) -> Regime:
         )
         return CellRegime(n, tuple(cells))
     scope = name.removeprefix("pairwise").removeprefix("-") or "all"
-    numbers: dict[str, Any] = {
-        k: data[k] and (parse_fraction(data[k][0]), parse_fraction(data[k][1]))
-        for k in _SPANS
-    }
-    numbers |= {k: data[k] and parse_fraction(data[k]) for k in _NUMBERS}
+    numbers: dict[str, Any] = {}
+    for k in _SPANS:
+        numbers[k] = None
+        if data[k] is not None:
+            low, high = data[k]
+            numbers[k] = (parse_fraction(low), parse_fraction(high))
+    for k in _NUMBERS:
+        numbers[k] = None if data[k] is None else parse_fraction(data[k])
     return PairwiseRegime(
         scope,
         None if scope == "all" else n,

@@ -122,7 +122,8 @@ def _inspect(options: argparse.Namespace) -> int:
         sink_policy=options.sink_policy,
     )
     if options.plot:
-        from empirical.plots import distance_by_weight, save_drawing
+        from empirical.drawing import save_drawing
+        from empirical.hand_plot import distance_by_weight
 
         save_drawing(distance_by_weight(found), Path(options.plot))
     text = json.dumps(found.to_dict(), indent=1) if options.json else str(found)

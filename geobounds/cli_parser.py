@@ -137,14 +137,18 @@ def parser(version: str) -> argparse.ArgumentParser:
 def _model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
-        default="smollm2",
-        help="packaged name, folder, .gguf file or Hugging Face name "
-        "(default: smollm2)",
+        action="append",
+        help="packaged name, folder, .gguf file or Hugging Face name (default: "
+        "smollm2); report takes it several times, for models side by side",
     )
     parser.add_argument(
         "--corpus",
         default="python-docs",
-        help="packaged name or UTF-8 text file (default: python-docs)",
+        help="packaged name, UTF-8 text file, .jsonl file or hf:NAME data set "
+        "(default: python-docs)",
+    )
+    parser.add_argument(
+        "--field", default="text", help="field of .jsonl lines and data set rows"
     )
     parser.add_argument(
         "--windows", type=int, default=4, help="number of windows (default: 4)"
@@ -172,6 +176,17 @@ def _loading_options(parser: argparse.ArgumentParser) -> None:
         choices=("float32", "bfloat16", "float16"),
         default="float32",
         help="type of weights and activations (default: float32)",
+    )
+    parser.add_argument(
+        "--bos",
+        choices=("auto", "none"),
+        default="auto",
+        help="open each window with the model's BOS token, or not (default: auto)",
+    )
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run code that comes with a Hugging Face model",
     )
     parser.add_argument("--revision", help="revision of a Hugging Face name")
 

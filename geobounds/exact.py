@@ -8,6 +8,8 @@ compare against it, and so can anyone who doubts a measurement.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,7 @@ class ExactGeometry:
         self.weights, self.w_exponent = common_integers(row)
         vectors = values[selection.keys]
         self.aggregate = self.weights[: selection.n] @ vectors[: selection.n]
-        self.norms = (vectors * vectors).sum(axis=1)
+        self.norms = head.integer_squared_norms[selection.keys]
         self.dots = vectors @ self.aggregate
         self.n = selection.n
 
@@ -44,6 +46,20 @@ class ExactGeometry:
         """Phi (D9) of every candidate, as integers of one common scale."""
         w = self.weights
         return w * w * self.norms - 2 * w * self.dots
+
+    def power_ranks(self) -> np.ndarray:
+        """Ranks of the powers: ordered and tied like the distances."""
+        return _ranks([(phi, 1) for phi in self.powers().tolist()])
+
+    def cosine_ranks(self) -> np.ndarray:
+        """Ranks of -kappa (D5): ordered and tied like the cosine distances."""
+        columns = (self.weights.tolist(), self.dots.tolist(), self.norms.tolist())
+        return _ranks(
+            [
+                (-t * abs(t), q) if w and q else (0, 1)
+                for w, t, q in zip(*columns, strict=True)
+            ]
+        )
 
     def squared_distances(self) -> list[Fraction]:
         """D^2 = phi + ||s_N||^2 of every candidate (D5)."""
@@ -77,6 +93,24 @@ class ExactGeometry:
     def dot_scale(self) -> Fraction:
         """What ``dots`` are multiplied by."""
         return _power_of_two(self.w_exponent + 2 * self.v_exponent)
+
+
+def _ranks(pairs: list[tuple[int, int]]) -> np.ndarray:
+    """Return int64 ranks ordered and tied like the quotients a / b of pairs, b > 0.
+
+    Equal tokens are common (a first layer sees only which token it is), and exact
+    numbers are slow to compare: each distinct pair is sorted once, by products.
+    """
+
+    def compare(one: tuple[int, int], other: tuple[int, int]) -> int:
+        left, right = one[0] * other[1], other[0] * one[1]
+        return (left > right) - (left < right)
+
+    distinct = sorted(set(pairs), key=cmp_to_key(compare))
+    ranks = dict.fromkeys(distinct, 0)
+    for before, after in pairwise(distinct):
+        ranks[after] = ranks[before] + (compare(before, after) != 0)
+    return np.array([ranks[pair] for pair in pairs], dtype=np.int64)
 
 
 def _power_of_two(exponent: int) -> Fraction:

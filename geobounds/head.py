@@ -194,6 +194,12 @@ class HeadData:
         """Values as exact integers with a common exponent; see common_integers."""
         return common_integers(self.values64)
 
+    @cached_property
+    def integer_squared_norms(self) -> Any:
+        """Squared norms of ``integer_values``, exact, in units of its square."""
+        values, _ = self.integer_values
+        return (values * values).sum(axis=1)
+
     def __len__(self) -> int:
         """Return the number of queries."""
         return self.n_query

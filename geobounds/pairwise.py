@@ -12,6 +12,7 @@ seldom attained by one token, so a single number for their sum is kept beside th
 greatest projection of the aggregate on the direction of an unselected value.
 """
 
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,7 +29,7 @@ from geobounds.cosines import (
 from geobounds.errors import ArgumentError, AssumptionError
 from geobounds.exact import ExactGeometry
 from geobounds.head import HeadData
-from geobounds.integers import shown
+from geobounds.integers import shown, square_root_enclosure
 from geobounds.power import Enclosure
 from geobounds.selection import Selection, rank
 from geobounds.separability import Counts, interval_counts
@@ -103,19 +104,14 @@ class PairwiseRegime:
                 f"scope={self.scope!r} with n={self.n}."
             )
             raise ArgumentError(msg)
+        if self.scope == "all":
+            self._refuse_roles()
+        keys = [key for key, _, _ in self.token_norms]
+        if len(set(keys)) < len(keys):
+            msg = "PairwiseRegime: token_norms must name every key once."
+            raise ArgumentError(msg)
         spans = [self.norms_selected, self.norms_unselected, self.sink_norm]
         spans += [(low, high) for _, low, high in self.token_norms]
-        if self.scope == "all":
-            for low, high in (
-                (self.cosine_selected, self.cosine_across),
-                (self.sink_selected, self.sink_across),
-            ):
-                if low is not None and high is not None and low > high:
-                    msg = (
-                        "PairwiseRegime: the least cosine must not exceed the "
-                        f"greatest, got {shown(low)} > {shown(high)}."
-                    )
-                    raise ArgumentError(msg)
         for span in spans:
             if span is not None and not 0 <= span[0] <= span[1]:
                 msg = (
@@ -123,6 +119,25 @@ class PairwiseRegime:
                     f"{shown(span[0])} and {shown(span[1])}."
                 )
                 raise ArgumentError(msg)
+
+    def _refuse_roles(self) -> None:
+        """Refuse numbers that differ by role in the regime of all pairs."""
+        for low, high in (
+            (self.cosine_selected, self.cosine_across),
+            (self.sink_selected, self.sink_across),
+        ):
+            if low is not None and high is not None and low > high:
+                msg = (
+                    "PairwiseRegime: the least cosine must not exceed the "
+                    f"greatest, got {shown(low)} > {shown(high)}."
+                )
+                raise ArgumentError(msg)
+        if self.norms_selected != self.norms_unselected:
+            msg = "PairwiseRegime: norms of both roles must be equal for all pairs."
+            raise ArgumentError(msg)
+        if self.pull_across is not None:
+            msg = "PairwiseRegime: pull_across must be None for all pairs."
+            raise ArgumentError(msg)
 
     @property
     def name(self) -> str:
@@ -203,6 +218,15 @@ class PairwiseRegime:
         sink_at = _sink_at(head, selection)
         if self.scope == "roles-norms":
             known = {key: (low, high) for key, low, high in self.token_norms}
+            missing = [int(key) for key in selection.keys if int(key) not in known]
+            if missing:
+                msg = (
+                    "PairwiseRegime: token_norms must hold every candidate, got none "
+                    f"for key {missing[0]}."
+                )
+                raise AssumptionError(
+                    msg, statement="T4", assumption="norms given", measured=None
+                )
             return [known[int(key)] for key in selection.keys]
         spans: list[Span] = []
         for i in range(len(selection.keys)):
@@ -268,28 +292,35 @@ def check_pairwise(
     squares = [sum(x * x for x in v) for v in vectors]
     scale = Fraction(2) ** (2 * exponent)
 
-    def failure(what: str, key: int, limit: Fraction, found: float) -> AssumptionError:
+    def failure(
+        what: str, key: int, limit: Fraction, found: Fraction
+    ) -> AssumptionError:
         msg = (
-            f"PairwiseRegime: {what} must hold at key {key}, got {found:.9g} against "
-            f"{shown(limit)}."
+            f"PairwiseRegime: {what} must hold at key {key}, got {shown(found)} "
+            f"against {shown(limit)}."
         )
         return AssumptionError(msg, statement="T4", assumption=what, measured=found)
 
     for i, (low, high) in enumerate(spans):
-        if not norm_within(squares[i] * scale, low, high):
-            found = float(squares[i] * scale) ** 0.5
-            norm_limit = low if found < low else high
+        square = squares[i] * scale
+        if not norm_within(square, low, high):
+            found = square_root_enclosure(square)[0]
+            limit = low if square < low * low else high
             what = "the norm interval"
-            raise failure(what, keys[i], norm_limit, found)
+            raise failure(what, keys[i], limit, found)
 
     if regime.pull_across is not None:
+        what = "the pull across"
+        if sink_at is None or sink_at >= n:
+            msg = f"PairwiseRegime: {what} must be None unless the sink is selected."
+            raise AssumptionError(
+                msg, statement="T4", assumption=what, measured=regime.pull_across
+            )
         exact = ExactGeometry(head, selection)
         for i in range(n, len(keys)):
-            dot = exact.dot_scale * exact.dots[i]
-            square = squares[i] * scale
-            if i != sink_at and not cosine_at_most(dot, square, regime.pull_across):
-                found = float(dot) / float(square) ** 0.5
-                what = "the pull across"
+            dot, square = exact.dot_scale * exact.dots[i], squares[i] * scale
+            if not cosine_at_most(dot, square, regime.pull_across):
+                found = dot / square_root_enclosure(square)[1]
                 raise failure(what, keys[i], regime.pull_across, found)
 
     x = UnitVectors(head, selection.keys)
@@ -322,31 +353,24 @@ def check_pairwise(
                 across,
             ),
         ]
-    for what, limit, least, rows, columns in pairs:
+    for what, bound, least, rows, columns in pairs:
         if not rows or not columns:
             continue
         table = x.cosines(np.array(rows), np.array(columns))
-        if limit is None:  # claims that no pair has two non-zero values
+        if bound is None:  # claims that no pair has two non-zero values
             open_pairs = np.argwhere(np.isfinite(table))
         else:
-            slack = table - float(limit) if least else float(limit) - table
+            near = float(min(max(bound, Fraction(-2)), Fraction(2)))
+            slack = table - near if least else near - table
             # Pairs that the rounding radius leaves open are decided exactly.
             open_pairs = np.argwhere(~(slack > x.radius + 2.0**-50) & ~np.isnan(table))
+        holds = cosine_at_least if least else cosine_at_most
         for a, b in open_pairs.tolist():
             i, k = rows[a], columns[b]
-            if i == k:
-                continue
             dot = sum(p * q for p, q in zip(vectors[i], vectors[k], strict=True))
-            holds = limit is not None and (
-                cosine_at_least(dot, squares[i] * squares[k], limit)
-                if least
-                else cosine_at_most(dot, squares[i] * squares[k], limit)
-            )
-            if not holds:
-                found = float(table[a, b])
-                raise failure(
-                    what, keys[k], Fraction(0) if limit is None else limit, found
-                )
+            if bound is None or not holds(dot, squares[i] * squares[k], bound):
+                found = Fraction(float(table[a, b]))
+                raise failure(what, keys[k], bound or Fraction(0), found)
 
 
 def rounded_pairwise_counts(
@@ -424,7 +448,7 @@ def _one_sided(
         else:
             part = high if sink_greatest >= 0 else low
             push[sink_at] = sink_greatest * part[chosen].sum()
-    if regime.pull_across is not None:
+    if regime.pull_across is not None and sink_chosen:
         push = np.minimum(push, number(regime.pull_across))
     r = np.minimum(np.maximum(-pull[:n], low[:n]), high[:n])
     hi = -r * r - 2 * r * pull[:n]
@@ -451,10 +475,18 @@ def _sink_at(head: HeadData, selection: Selection) -> int | None:
 
 
 def _float_down(x: Fraction) -> float:
-    near = float(x)
+    """Return a float at most ``x >= 0``."""
+    try:
+        near = float(x)
+    except OverflowError:
+        return sys.float_info.max
     return near if near <= x else float(np.nextafter(near, -np.inf))
 
 
 def _float_up(x: Fraction) -> float:
-    near = float(x)
+    """Return a float at least ``x >= 0``, infinite beyond the greatest."""
+    try:
+        near = float(x)
+    except OverflowError:
+        return float("inf")
     return near if near >= x else float(np.nextafter(near, np.inf))

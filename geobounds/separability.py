@@ -146,22 +146,23 @@ def _count_pairs(unselected: Any, selected: Any) -> int:
     return int(np.searchsorted(np.sort(unselected), selected, side="right").sum())
 
 
-def settle(enclosure: Enclosure, exact_keys: Callable[[], Any]) -> Counts:
+def settle(enclosure: Enclosure, exact_ranks: Callable[[], np.ndarray]) -> Counts:
     """Return exact counts: from the intervals where they decide, else from exact keys.
 
     Parameters
     ----------
     enclosure : Enclosure
         Float64 intervals.
-    exact_keys : callable
-        Returns the exact keys of all candidates, in the enclosure's order. Called only
-        when an interval of a selected token meets one of an unselected token.
+    exact_ranks : callable
+        Returns integers ordered and tied like the exact keys, in the enclosure's
+        order. Called only when an interval of a selected token meets one of an
+        unselected token.
     """
     counts = interval_counts(enclosure)
     if counts.exact:
         return counts
-    keys = exact_keys()
-    return interval_counts(Enclosure(keys, keys, enclosure.n))
+    ranks = exact_ranks()
+    return interval_counts(Enclosure(ranks, ranks, enclosure.n))
 
 
 @dataclass(frozen=True, repr=False)
@@ -367,8 +368,8 @@ def selection_counts(
     if not settle_doubt:
         return interval_counts(enclosure)
 
-    def exact_keys() -> Any:
+    def exact_ranks() -> np.ndarray:
         exact = ExactGeometry(head, selection)
-        return exact.powers() if distance == "euclidean" else exact.cosine_keys()
+        return exact.power_ranks() if distance == "euclidean" else exact.cosine_ranks()
 
-    return settle(enclosure, exact_keys)
+    return settle(enclosure, exact_ranks)

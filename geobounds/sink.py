@@ -120,7 +120,8 @@ def find_sink(head: HeadData) -> int:
     int
         Of a head with one row: the visible key of greatest weight. Otherwise: the key
         with the greatest mean weight over the usable queries that see it and stand
-        at another position. The smaller index on ties.
+        at another position, among the keys that at least half as many queries see as
+        see the most visible one. The smaller index on ties.
 
     Raises
     ------
@@ -129,8 +130,9 @@ def find_sink(head: HeadData) -> int:
 
     Notes
     -----
-    A description found from data, not a property of the model: a key that few queries
-    see can win by chance. Means are float64 estimates, and so are their ties.
+    A description found from data, not a property of the model. Late keys of a causal
+    window are left out: the few queries that see them would let one win by chance.
+    Means are float64 estimates, and so are their ties.
 
     Examples
     --------
@@ -153,7 +155,7 @@ def find_sink(head: HeadData) -> int:
         total: Float64[np.ndarray, " n_key"] = np.where(counted, head.weights, 0).sum(
             axis=0, dtype=np.float64
         )
-        mean = np.where(counts > 0, total / counts, -1)
+        mean = np.where(2 * counts >= counts.max(), total / counts, -1)
     return int(np.argmax(mean))
 
 

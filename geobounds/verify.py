@@ -503,6 +503,7 @@ def _pairwise_bounds(
     # Norms, in units of the row's values.
     spans: dict[int, tuple[Fraction, Fraction]] = {}
     if name == "pairwise-roles-norms":
+        _require(isinstance(regime["token_norms"], list), "token_norms: not a list")
         for entry in regime["token_norms"]:
             _require(
                 isinstance(entry, list) and len(entry) == 3 and type(entry[0]) is int,
@@ -518,7 +519,7 @@ def _pairwise_bounds(
         ):
             pair = regime[label]
             for key in keys:
-                _require(isinstance(pair, list) and len(pair) == 2, f"{field}: missing")
+                _require(isinstance(pair, list) and len(pair) == 2, f"{label}: missing")
                 spans[key] = (_fraction(pair[0]), _fraction(pair[1]))
     unit = 1 << (2 * row.value_shift)
     for key in [*selected, *unselected]:

@@ -15,7 +15,8 @@ from tiny import save_tiny_model
 
 import geobounds as gb
 from empirical import hand
-from empirical.plots import distance_by_weight, save_drawing
+from empirical.drawing import save_drawing
+from empirical.hand_plot import distance_by_weight
 from geobounds.cli import main
 from geobounds.exact import oracle
 from geobounds.inspection import Inspection, inspect

@@ -8,12 +8,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from tiny import save_text, save_tiny_model
 
-from empirical import jobs, progress
+from empirical import jobs, plots, progress
 from empirical.metrics import metrics, table_by_n
-from empirical.plots import all_figures
+from empirical.report import all_figures
 from empirical.store import Store, read_scan
 from geobounds.cli import main
 
@@ -40,7 +42,7 @@ def test_page_is_self_contained(page):
     """No address is loaded; every figure is inside."""
     text = (page / "index.html").read_text(encoding="utf-8")
     assert re.findall(r'(?:src|href)="(?!data:)', text) == []
-    assert text.count("data:image/png;base64,") == 3
+    assert text.count("data:image/png;base64,") == 8
 
     class Parser(html.parser.HTMLParser):
         def __init__(self):
@@ -65,30 +67,59 @@ def test_page_shows_the_table_and_what_was_run(page):
     scan = read_scan(page / "scan.zarr")
     rows = table_by_n(metrics(scan))
     for row in rows:
-        assert f"<td>{row['keep']['f']:.3f}</td>" in text
+        assert f"<td>{row['keep']['f']:.3f}</td><td>{row['random']:.3f}</td>" in text
         assert f"<td>{100 * row['drop']['tightness']:.1f} %</td>" in text
     for value in (scan.attrs["model_fingerprint"], scan.attrs["corpus_sha256"]):
         assert value in text
-    assert json.loads((page / "table.json").read_text()) == rows
+    record = json.loads((page / "table.json").read_text())
+    assert record["table"] == rows
+    assert record["provenance"] == scan.attrs
+    frame = pd.read_csv(page / "values.csv")
+    assert len(frame) == 2 * 2 * 4 * 3
 
 
 def test_figures_are_files_with_captions(page):
     """Each caption says how to read the figure and where it is from."""
     scan = read_scan(page / "scan.zarr")
     values = metrics(scan)
-    drawings = all_figures(values, table_by_n(values))
-    assert [d.name for d in drawings] == [
-        "bounds_by_n",
-        "head_map",
-        "certified_against_measured",
-    ]
+    drawings = all_figures(scan, values, table_by_n(values))
+    assert len(drawings) == 8
     for drawing in drawings:
         assert drawing.caption.startswith("How to read it:")
         assert scan.attrs["corpus"] in drawing.caption
         data = (page / "figures" / f"{drawing.name}.png").read_bytes()
         assert data.startswith(b"\x89PNG")
-        for axes in drawing.figure.axes[:1]:
-            assert axes.get_xlabel()
+        for axes in drawing.figure.axes:
+            assert axes.get_xlabel() or axes.get_ylabel()
+
+
+def test_two_models_stand_side_by_side(names, tmp_path):
+    """One page; the files of each carry its name."""
+    other = save_tiny_model(tmp_path / "gemma", "gemma2")
+    folder = tmp_path / "r"
+    assert main(["report", *names, "--model", str(other), "-o", str(folder)]) == 0
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    assert text.count("data:image/png;base64,") == 16
+    assert {p.name for p in folder.glob("*.csv")} == {
+        "model-values.csv",
+        "gemma-values.csv",
+    }
+
+
+def test_scan_takes_one_model(names, capsys):
+    """Its store holds one."""
+    assert main(["scan", *names, "--model", "smollm2"]) == 2
+    assert "scan: model must be one" in capsys.readouterr().err
+
+
+def test_bands_need_enough_documents(page):
+    """From eight windows on the mean carries its interval over documents."""
+    values = metrics(read_scan(page / "scan.zarr"))
+    few = plots.policies_by_n(values).figure.axes[0]
+    many = xr.concat([values] * 4, dim="window")
+    many.attrs = values.attrs
+    assert len(few.collections) == 0
+    assert len(plots.policies_by_n(many).figure.axes[0].collections) == 1
 
 
 def test_command_prints_page_time_and_memory(names, page, capsys):
@@ -137,9 +168,13 @@ def test_model_that_is_not_installed_is_listed_with_its_command(capsys, monkeypa
         (["-o", "/proc/nowhere"], "report: "),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(names, options, message, capsys):
-    """No traceback."""
+def test_bad_input_is_one_line_and_exit_code_2(
+    names, options, message, capsys, tmp_path, monkeypatch
+):
+    """No traceback, and nothing is scanned before every name is known."""
+    monkeypatch.chdir(tmp_path)
     assert main(["report", *names, *options]) == 2
+    assert list(tmp_path.rglob("*.zarr")) == []
     err = capsys.readouterr().err.strip().splitlines()
     assert err[-1].startswith("geobounds: ")
     assert message in err[-1]
@@ -235,5 +270,5 @@ def test_summary_row_exists_without_n_of_eight(names, tmp_path):
     options = [*names, "--n", "2,3"]
     assert main(["report", *options, "-o", str(tmp_path / "r")]) == 0
     text = (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
-    assert "at N = 3:" in text
+    assert "At N = 3:" in text
     assert np.isfinite(read_scan(tmp_path / "r" / "scan.zarr")["mass"].values).all()

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -17,11 +18,14 @@ from tiny import save_text, save_tiny_model
 import geobounds as gb
 from empirical import CorpusError, ScanError, heads
 from empirical.corpora import cut_windows, load_corpus
-from empirical.metrics import metrics, table_by_n
+from empirical.metrics import classes, enclosures, metrics, table_by_n, to_frame
 from empirical.models import bos_id, load
-from empirical.scan import ScanSpec
+from empirical.reduce import DISTANCES, RANKINGS, SCOPES, SINK_POLICIES
+from empirical.scan import ScanSpec, estimate
 from empirical.store import Store, read_scan
+from geobounds.claims import REGIMES
 
+COUNTS = ("false_positives", "false_negatives", "inversions")
 SPEC = ScanSpec(windows=5, length=24, n_grid=(1, 2, 4, 8, 30), resolutions=(3, 5))
 
 
@@ -52,42 +56,86 @@ def test_scan_equals_measure_and_certify_head_by_head(inputs, undisturbed):
         load_corpus(inputs[1]), tokenizer, count=5, length=24, bos=1, seed=0
     )
     values = metrics(undisturbed)
-    for w in (0, 4):
-        for (layer, h), head in heads(model, [windows[w].ids]).items():
-            at = {"window": w, "layer": layer, "head": h}
-            for policy in ("keep", "drop"):
-                scores = gb.random_scores(24, [0, w, layer, h])
-                for ranking, given in (("weight", "weight"), ("random", scores)):
-                    for n in (1, 2, 4, 8):
-                        m = gb.measure(head, n, ranking=given, sink_policy=policy)
-                        found = undisturbed.sel(
-                            **at, ranking=ranking, sink_policy=policy, n=n
-                        )
-                        assert found["false_positives"] == m.false_positives
-                        assert found["false_negatives"] == m.false_negatives
-                        assert found["inversions"] == m.inversions
-                for k in (3, 5):
-                    cells = gb.certify(
-                        head, (1, 2, 4, 8), resolution=k, sink_policy=policy
+    for (layer, h), head in heads(model, [windows[4].ids], queries="all").items():
+        found = undisturbed.sel(window=4, layer=layer, head=h)
+        for policy in SINK_POLICIES:
+            for ranking in RANKINGS:
+                for distance in DISTANCES:
+                    at = found.sel(
+                        sink_policy=policy, ranking=ranking, distance=distance
                     )
-                    for n, claim in cells.items():
-                        bound = values["t6"].sel(
-                            **at, sink_policy=policy, resolution=k, n=n
+                    for n in (1, 2, 4, 8):
+                        m = gb.measure(
+                            head,
+                            n,
+                            ranking=ranking,
+                            sink_policy=policy,
+                            distance=distance,
                         )
-                        assert float(bound) == float(claim.f_score)
+                        for name in (
+                            "false_positives",
+                            "false_negatives",
+                            "inversions",
+                        ):
+                            assert at[name].sel(n=n) == getattr(m, name)
+                        assert at["boundary_tie"].sel(n=n) == m.boundary_tie
+        for repeat in (0, 15):
+            scores = gb.random_scores(24, [0, 4, layer, h, repeat])
+            for distance in DISTANCES:
+                at = found.sel(repeat=repeat, distance=distance)
+                for n in (1, 2, 4, 8):
+                    m = gb.measure(head, n, ranking=scores, distance=distance)
+                    assert at["random_false_positives"].sel(n=n) == m.false_positives
+                    assert at["random_false_negatives"].sel(n=n) == m.false_negatives
+        counted = gb.classify(head)
+        for name in ("current", "sink", "other"):
+            assert found[f"class_{name}"] == getattr(counted, name)
+        assert found["found_sink"] == gb.find_sink(head)
+        bounds = values.sel(window=4, layer=layer, head=h)
+        for policy in ("keep", "drop"):
+            for k in (3, 5):
+                cells = gb.certify(head, (1, 2, 4, 8), resolution=k, sink_policy=policy)
+                at = bounds["t6"].sel(certified_policy=policy, resolution=k)
+                for n, claim in cells.items():
+                    assert float(at.sel(n=n)) == float(claim.f_score)
+            for scope, regime in zip(SCOPES, REGIMES[1:4], strict=True):
+                claims = gb.certify(
+                    head, (1, 2, 4, 8), regime=regime, sink_policy=policy
+                )
+                at = bounds["t4"].sel(certified_policy=policy, scope=scope)
+                for n, claim in claims.items():
+                    assert float(at.sel(n=n)) <= float(claim.f_score)
 
 
 def test_bounds_lie_below_the_measurement_everywhere(undisturbed):
     """In every entry of the scan, and the finer cells never below the coarser."""
     values = metrics(undisturbed)
-    f = values["f"]
+    f = values["f"].sel(distance="euclidean", ranking="weight", drop=True)
+    f = f.sel(sink_policy=["keep", "drop"]).rename(sink_policy="certified_policy")
     assert bool((values["t2_separate"] <= values["t2_joint"]).all())
-    assert bool((values["t2_joint"] <= f).all())
-    by_weight = f.sel(ranking="weight", drop=True)
-    assert bool((values["t6"] <= by_weight).all())
+    for _, bound in enclosures(values).values():
+        assert bool((bound <= f).all())
     assert bool(
         (values["t6"].sel(resolution=3) <= values["t6"].sel(resolution=5)).all()
     )
+
+
+def test_frame_has_one_row_for_each_window_head_and_n(undisturbed):
+    """With every measured F and every bound."""
+    frame = to_frame(metrics(undisturbed))
+    assert len(frame) == 5 * 2 * 4 * 4
+    assert {"window", "layer", "head", "n"} <= set(frame.columns)
+    assert (frame["t6_5_keep"] <= frame["f_euclidean_weight_keep"]).all()
+
+
+def test_classes_are_those_of_the_summed_windows(undisturbed):
+    """Counts are added over windows before the head is named."""
+    found, shares = classes(undisturbed)
+    assert found.shape == (2, 4)
+    assert sum(shares.values()) == 1
+    at = undisturbed.sel(layer=1, head=2)
+    counts = [int(at[f"class_{x}"].sum()) for x in ("current", "sink", "other")]
+    assert found[1, 2] == gb.HeadClass(*counts).name
 
 
 def test_grid_beyond_the_window_is_left_out(undisturbed):
@@ -100,7 +148,7 @@ def test_table_has_one_row_for_each_n(undisturbed):
     values = metrics(undisturbed)
     rows = table_by_n(values)
     assert [row["n"] for row in rows] == [1, 2, 4, 8]
-    f = values["f"].sel(ranking="weight", sink_policy="drop", n=4)
+    f = values["f"].sel(distance="euclidean", ranking="weight", sink_policy="drop", n=4)
     assert rows[2]["drop"]["f"] == float(f.mean())
     assert rows[2]["drop"]["tightness"] <= 1
 
@@ -111,7 +159,7 @@ def test_provenance_names_what_was_run(inputs, undisturbed):
     assert attrs["model"] == inputs[0]
     assert attrs["model_fingerprint"].startswith("sha256:")
     assert attrs["corpus_sha256"] == load_corpus(inputs[1]).sha256
-    assert attrs["bos"] == "token 1 first in every window"
+    assert attrs["bos"].startswith("token 1 first in every window")
     assert attrs["dtype"] == "float32"
     assert len(attrs["documents"]) == 5
     assert attrs["versions"]["torch"] == torch.__version__
@@ -190,12 +238,30 @@ def test_text_too_short_is_refused(inputs, tmp_path):
         ({"n_grid": (600,)}, "n_grid must hold a number between 1 and 510"),
         ({"resolutions": (2, 3)}, "resolutions must be at least 3"),
         ({"resolutions": ()}, "resolutions must be at least 3"),
+        ({"random_rankings": 0}, "random_rankings must be at least 1"),
     ],
 )
 def test_spec_out_of_range_is_refused(options, message):
     """One line, naming the argument."""
     with pytest.raises(ScanError, match=message):
         ScanSpec(**options)
+
+
+def test_estimate_names_heads_time_and_disk(inputs):
+    """Before a long run."""
+    text = estimate(load(inputs[0])[0], ScanSpec(windows=100))
+    assert re.fullmatch(
+        r"100 windows of 512 tokens, 8 heads: about \d+ s and at most \d+ MiB on disk",
+        text,
+    )
+
+
+def test_run_without_bos_is_recorded_with_a_warning(inputs, tmp_path):
+    """On request, for a model that expects one."""
+    spec = ScanSpec(windows=1, length=24, n_grid=(2,), resolutions=(3,), bos="none")
+    attrs = run(inputs, tmp_path / "scan.zarr", spec).attrs
+    assert attrs["bos"].startswith("none: left out on request")
+    assert "expects a BOS token (id 1)" in attrs["bos_warning"]
 
 
 def test_model_without_bos_is_recorded(inputs):

@@ -9,6 +9,8 @@ import torch
 import geobounds as gb
 from empirical import heads, load
 from empirical.corpora import load_corpus
+from geobounds.cosines import UnitVectors
+from geobounds.pairwise import SCOPES, rounded_pairwise_counts
 from geobounds.regime import rounded_cell_counts
 
 pytestmark = pytest.mark.slow
@@ -109,3 +111,63 @@ def test_certificates_of_real_heads_verify(found_heads):
         for n, claim in certificate.items():
             (counts,) = rounded_cell_counts(head, gb.rank(head).select(n), (9,))
             assert counts.f_score.lower == claim.f_score
+
+
+# Mean certified F (T4) over layers 0, 3, ..., 27: all pairs, by role, exact norms.
+PAIRWISE = {
+    ("keep", 2): (0.003, 0.261, 0.532),
+    ("keep", 4): (0.003, 0.059, 0.223),
+    ("keep", 8): (0.004, 0.067, 0.135),
+    ("drop", 2): (0.000, 0.253, 0.622),
+    ("drop", 4): (0.001, 0.111, 0.310),
+    ("drop", 8): (0.001, 0.087, 0.176),
+}
+
+
+@pytest.mark.parametrize(("policy", "n"), PAIRWISE)
+def test_the_pairwise_regime_certifies_what_is_published(found_heads, policy, n):
+    """Every scope certifies at least the published mean; finer scopes at least more."""
+    some = [h for (layer, _), h in found_heads.items() if layer % 3 == 0]
+    scores = np.zeros((len(some), len(SCOPES)))
+    for i, head in enumerate(some):
+        selection = gb.rank(head, sink_policy=policy).select(n)
+        vectors = UnitVectors(head, selection.keys)
+        for k, scope in enumerate(SCOPES):
+            counts = rounded_pairwise_counts(head, selection, scope, vectors)
+            scores[i, k] = float(counts.f_score.lower)
+
+    assert len(some) == 90
+    assert (np.diff(scores) >= 0).all()
+    # Published to three decimals: the true mean may lie half a unit of them lower.
+    assert (scores.mean(axis=0) >= np.array(PAIRWISE[policy, n]) - 0.0005).all()
+
+
+def classes_of_the_four_windows(model, tokenizer, bos):
+    """Shares of the head classes, queries from 64 on, as whole numbers of heads."""
+    corpus = load_corpus("python-docs")
+    if corpus.sha256 != TEXT_SHA256:
+        pytest.skip(f"the figures are for another text, this one is {corpus.sha256}")
+    text = "\n\n".join(document.text for document in corpus.documents)
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    total: dict[tuple[int, int], gb.HeadClass] = {}
+    for start in (0, 25_000, 50_000, 75_000):
+        window = [[bos, *ids[start : start + 511]]]
+        for key, head in heads(model, window, queries="all").items():
+            part = gb.classify(head, first_query=64)
+            total[key] = total.get(key, gb.HeadClass(0, 0, 0)) + part
+    names = [found.name for found in total.values()]
+    return [names.count(name) for name in ("Retriever", "Mixer", "Reset")], len(names)
+
+
+def test_class_shares_of_smollm2_are_reproduced(smollm2):
+    """7.4, 31.9 and 60.7 % of 270 heads, within one head."""
+    found, count = classes_of_the_four_windows(*smollm2, 1)
+    expected = [round(count * share / 100) for share in (7.4, 31.9, 60.7)]
+    assert max(abs(a - b) for a, b in zip(found, expected, strict=True)) <= 1
+
+
+def test_class_shares_of_gemma_are_reproduced():
+    """18.1, 15.3 and 66.7 % of 72 heads, within one head."""
+    found, count = classes_of_the_four_windows(*load("gemma3-270m"), 2)
+    expected = [round(count * share / 100) for share in (18.1, 15.3, 66.7)]
+    assert max(abs(a - b) for a, b in zip(found, expected, strict=True)) <= 1

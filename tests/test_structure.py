@@ -122,7 +122,7 @@ def test_the_command_imports_models_only_inside_the_commands_that_need_them():
     assert roots(top) & FORBIDDEN == set()
 
 
-@pytest.mark.parametrize("path", EMPIRICAL, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EMPIRICAL, ids=str)
 def test_empirical_does_not_import_the_proofs(path):
     assert "proofs_checks" not in roots(path.read_text(encoding="utf-8"))
 

@@ -1,0 +1,1 @@
+"""Fast paths for many selections at once; each agrees with geobounds exactly."""
