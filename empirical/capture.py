@@ -23,6 +23,8 @@ from geobounds import HeadData, split_heads
 
 __all__ = ["Receiver", "capture", "heads"]
 
+_LEAST_BLOCK = 64  # one-row blocks were not bit-equal to the whole
+
 Receiver = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], None]
 
 # What the families of transformers call the output projection of an attention module.
@@ -37,6 +39,7 @@ def capture(
     *,
     queries: str | int | Sequence[int] = "last",
     check: bool = True,
+    block: int | None = None,
 ) -> Iterator[None]:
     """Hand the attention of every layer to ``receive`` while the model runs.
 
@@ -56,6 +59,12 @@ def capture(
         Compare the first forward with a run of the same model without capture; they
         must be equal bit for bit. Costs that run. The check of the output projection
         is always made.
+    block : int, optional
+        Run attention on blocks of at least this many query rows, 64 or more, so that
+        a layer's maps take memory of block times length, not length squared, a head.
+        Such blocks were bit-equal to the whole on every model tried, and ``check``
+        says if not; its plain run needs the whole of one layer. The model's own
+        ``output_attentions`` is then not filled.
 
     Raises
     ------
@@ -70,7 +79,7 @@ def capture(
     also after an exception. Captures nest, and other models are not affected.
     """
     name = f"geobounds_capture_{next(_numbers)}"
-    session = _Session(model, receive, queries, name)
+    session = _Session(model, receive, queries, name, block)
     configs = {
         id(m.config): m.config
         for m in model.modules()
@@ -166,7 +175,17 @@ def heads(
 class _Session:
     """State of one capture: what runs, and the layers of the forward under way."""
 
-    def __init__(self, model: Any, receive: Receiver, queries: Any, name: str) -> None:
+    def __init__(
+        self,
+        model: Any,
+        receive: Receiver,
+        queries: Any,
+        name: str,
+        block: int | None,
+    ) -> None:
+        if block is not None and block < _LEAST_BLOCK:
+            msg = f"capture: block must be at least {_LEAST_BLOCK}, got block={block}."
+            raise CaptureError(msg)
         if model.training:
             msg = "capture: model must be in evaluation mode. Call model.eval() first."
             raise CaptureError(msg)
@@ -181,6 +200,7 @@ class _Session:
         self.receive = receive
         self.queries = queries
         self.name = name
+        self.block = block
         self.outermost: Any = None
         self.checked = False
         self.layers: list[int] = []
@@ -200,7 +220,10 @@ class _Session:
         if eager is None:
             msg = f"capture: {type(module).__name__} has no eager attention to capture."
             raise UnsupportedModelError(msg)
-        output, weights = eager(module, query, key, value, attention_mask, **options)
+        rows = _rows(self.queries, query.shape[2])
+        output, weights, whole = _run_blocks(
+            eager, module, query, key, value, attention_mask, options, rows, self.block
+        )
         layer = getattr(module, "layer_idx", None)
         layer = len(self.layers) if layer is None else int(layer)
         if weights is None:
@@ -209,14 +232,11 @@ class _Session:
                 "This version of the model cannot be captured."
             )
             raise CaptureError(msg)
-        rows = _rows(self.queries, query.shape[2])
-        visible = _visible(module, attention_mask, weights)[:, rows]
-        pending = _Pending(
-            self, layer, weights[:, :, rows].detach(), value.detach(), visible, rows
-        )
+        visible = _visible(module, attention_mask, weights, query.shape[2], rows)
+        pending = _Pending(self, layer, weights.detach(), value.detach(), visible, rows)
         pending.await_projection(module)
         self.layers.append(layer)
-        return output, weights
+        return output, whole
 
     def attention_done(self, module: Any, _args: Any, output: Any) -> None:
         """Hand over a layer whose attention module has no projection of its own."""
@@ -352,11 +372,47 @@ def _rows(queries: Any, n_query: int) -> range | list[int]:
     raise CaptureError(msg)
 
 
+def _run_blocks(
+    eager: Callable[..., Any],
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    options: dict[str, Any],
+    rows: range | list[int],
+    block: int | None,
+) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
+    """Return the output, the weights of the rows wanted, and all weights if whole."""
+    n_query = query.shape[2]
+    if block is None or n_query < 2 * block:
+        output, weights = eager(module, query, key, value, mask, **options)
+        return output, None if weights is None else weights[:, :, rows], weights
+    outputs, found = [], []
+    edges = [*range(0, n_query - block + 1, block), n_query]  # the last is the longest
+    for start, stop in itertools.pairwise(edges):
+        part = mask
+        if mask is not None and mask.shape[-2] == n_query:
+            part = mask[..., start:stop, :]
+        output, weights = eager(
+            module, query[:, :, start:stop], key, value, part, **options
+        )
+        outputs.append(output)
+        if weights is None:
+            return output, None, None
+        found.append(weights[:, :, [r - start for r in rows if start <= r < stop]])
+    return torch.cat(outputs, dim=1), torch.cat(found, dim=2), None
+
+
 def _visible(
-    module: Any, mask: torch.Tensor | None, weights: torch.Tensor
+    module: Any,
+    mask: torch.Tensor | None,
+    weights: torch.Tensor,
+    n_query: int,
+    rows: range | list[int],
 ) -> torch.Tensor:
-    """Return which keys the mask shows, as bool of shape (batch, n_query, n_key)."""
-    batch, _, n_query, n_key = weights.shape
+    """Return which keys the mask shows, as bool of shape (batch, n_rows, n_key)."""
+    batch, _, n_rows, n_key = weights.shape
     if mask is None:
         if n_query > 1 and getattr(module, "is_causal", True):
             msg = (
@@ -364,15 +420,13 @@ def _visible(
                 "which keys are visible is not known."
             )
             raise CaptureError(msg)
-        return torch.ones(
-            batch, n_query, n_key, dtype=torch.bool, device=weights.device
-        )
-    shown = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
-    shown = shown[..., :n_key]
+        return torch.ones(batch, n_rows, n_key, dtype=torch.bool, device=weights.device)
+    part = mask[..., rows, :n_key] if mask.shape[-2] == n_query else mask[..., :n_key]
+    shown = part if part.dtype == torch.bool else part > torch.finfo(part.dtype).min / 2
     first = shown[:, 0]
     if not torch.equal(shown, first[:, None].expand_as(shown)):
         msg = (
             "capture: all heads of a layer must see the same keys, got a mask by head."
         )
         raise CaptureError(msg)
-    return first.expand(batch, n_query, n_key)
+    return first.expand(batch, n_rows, n_key)

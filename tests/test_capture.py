@@ -1,5 +1,6 @@
 """Captured attention is the model's own, and whatever is not is refused."""
 
+import subprocess
 import sys
 from contextlib import nullcontext
 
@@ -361,3 +362,105 @@ def test_check_runs_the_model_once_more_in_the_first_forward_only():
         assert len(runs) == 2
         model(ids)
     assert len(runs) == 3
+
+
+# Memory, packed weights, batches.
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_blocks_of_rows_are_bit_equal_to_the_whole(family):
+    """The check compares the output with a run in one piece."""
+    model, ids = tiny_model(family), tokens(128)
+    rows = [0, 63, 64, 127]
+    whole = captured(model, ids, queries=rows)
+    blocks = {}
+    with (
+        torch.no_grad(),
+        capture(
+            model, lambda layer, *x: blocks.update({layer: x}), queries=rows, block=64
+        ),
+    ):
+        model(ids)
+    for layer, tensors in whole.items():
+        assert all(map(torch.equal, tensors, blocks[layer]))
+
+
+def test_blocks_too_small_are_refused():
+    """Single rows would not be bit-equal."""
+    with (
+        pytest.raises(CaptureError, match="block must be at least 64"),
+        capture(tiny_model("llama"), lambda *_: None, block=1),
+    ):
+        pass
+
+
+PEAK = """
+import resource, sys, torch
+from transformers import AutoModel, LlamaConfig
+from empirical import capture
+n = int(sys.argv[1])
+config = LlamaConfig(vocab_size=96, hidden_size=64, intermediate_size=64,
+    num_hidden_layers=2, num_attention_heads=32, num_key_value_heads=2, head_dim=4,
+    max_position_embeddings=8192)
+model = AutoModel.from_config(config).eval()
+ids = torch.full((1, n), 5)
+seen = []
+receive = lambda layer, w, v, s: seen.append(tuple(w.shape))
+with torch.no_grad(), capture(model, receive, block=128, check=False):
+    model(ids[:, :64], use_cache=False)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    model(ids, use_cache=False)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_last_query_work_takes_a_fraction_of_one_layer_of_maps():
+    """4096 tokens, 32 heads: the maps of one layer alone would take 2 GiB.
+
+    The model's own mask, one n x n array for all heads, is not in our hands.
+    """
+    command = [sys.executable, "-c", PEAK, "4096"]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    assert 1024 * int(run.stdout) < 32 * 4096**2 * 4 / 4
+
+
+class PackedLinear(torch.nn.Module):
+    """A projection whose weights are stored packed, two numbers a byte."""
+
+    def __init__(self, linear):
+        super().__init__()
+        weight = linear.weight.detach()
+        self.scale = weight.abs().max() / 7
+        codes = (weight / self.scale).round().to(torch.int8) + 8
+        self.packed = codes[:, ::2] * 16 + codes[:, 1::2]
+
+    def forward(self, x):
+        codes = self.packed.to(torch.int16) & 255
+        weight = torch.stack([codes // 16, codes % 16], dim=-1).flatten(1) - 8
+        return x @ (weight * self.scale).T.to(x.dtype)
+
+
+def test_packed_weights_of_odd_shape_do_not_matter():
+    """Capture works from activations, never from the shape of a weight."""
+    model = tiny_model("llama")
+    for layer in model.model.layers:
+        for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+            linear = getattr(layer.self_attn, name)
+            setattr(layer.self_attn, name, PackedLinear(linear))
+    found = heads(model, tokens())
+    assert len(found) == 8
+    assert all(gb.verify(gb.certify(head), head) for head in found.values())
+
+
+def test_one_prompt_in_a_batch_of_three_is_captured_with_its_own_rows():
+    """Each element of a batch has weights, values and visibility of its own."""
+    model, ids = tiny_model("llama"), tokens(batch=3)
+    together = captured(model, ids)
+    for b in range(3):
+        alone = captured(model, ids[b : b + 1])
+        for layer, (_, _, visible) in alone.items():
+            weights, values, seen = (x[b] for x in together[layer])
+            assert torch.equal(seen, visible[0])
+            split = gb.split_heads(weights, values, visible=seen)
+            assert len(split) == 4
