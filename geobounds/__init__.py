@@ -11,6 +11,7 @@ from geobounds.errors import (
     HeadDataError,
 )
 from geobounds.head import HeadData, split_heads
+from geobounds.pairform import pair_counts, pair_f_bound
 from geobounds.pairwise import PairwiseRegime
 from geobounds.regime import Cell, CellRegime, InversionRegime
 from geobounds.selection import random_scores, rank
@@ -44,6 +45,8 @@ __all__ = [
     "find_sink",
     "inversion_bounds",
     "measure",
+    "pair_counts",
+    "pair_f_bound",
     "random_scores",
     "rank",
     "sink_geometry",

@@ -8,7 +8,7 @@ import numpy as np
 from geobounds.errors import ArgumentError
 from geobounds.separability import f_score, precision, recall
 
-__all__ = ["InversionBounds", "inversion_bounds"]
+__all__ = ["InversionBounds", "capped_f_bound", "inversion_bounds"]
 
 
 @dataclass(frozen=True)
@@ -99,3 +99,33 @@ def _joint(n: int, m: int, g: int) -> Fraction:
         return Fraction(0)
     lowest = max(1, g + 1 - m)
     return min(f_score(n, g + 1 - b, b) for b in (lowest, g))
+
+
+def capped_f_bound(n: int, most_fp: int, most_fn: int, inversions: int) -> Fraction:
+    """Lower bound on F_N from upper bounds on FP, FN and the inversions together.
+
+    Parameters
+    ----------
+    n : int
+        Number of selected tokens N.
+    most_fp, most_fn : int
+        Upper bounds on FP and FN.
+    inversions : int
+        Upper bound on their number G.
+
+    Returns
+    -------
+    Fraction
+        Never below the bound from FP and FN alone.
+
+    Notes
+    -----
+    Statement T2 (b) under caps: FP + FN <= G + 1 for G >= 1, and F falls in both, so
+    the least F lies on that line or at a cap.
+    """
+    if min(most_fp, most_fn, inversions) == 0:  # FP = 0 iff FN = 0 iff G = 0
+        return Fraction(1)
+    return min(
+        f_score(n, min(most_fp, inversions + 1 - fn), fn)
+        for fn in range(1, min(most_fn, inversions) + 1)
+    )

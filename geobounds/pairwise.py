@@ -39,7 +39,9 @@ __all__ = [
     "PairwiseRegime",
     "check_pairwise",
     "fit_pairwise",
+    "norm_bounds",
     "rounded_pairwise_counts",
+    "sink_place",
 ]
 
 SCOPES = ("all", "roles", "roles-norms")
@@ -210,12 +212,12 @@ class PairwiseRegime:
         low, high = (np.empty(len(weights), dtype=object) for _ in range(2))
         low[:] = [w * s[0] for w, s in zip(weights, spans, strict=True)]
         high[:] = [w * s[1] for w, s in zip(weights, spans, strict=True)]
-        bound = _one_sided(low, high, selection.n, _sink_at(head, selection), self)
+        bound = _one_sided(low, high, selection.n, sink_place(head, selection), self)
         return _enclosure(bound, selection.n)
 
     def _spans(self, head: HeadData, selection: Selection) -> list[Span]:
         """Norm interval of every candidate."""
-        sink_at = _sink_at(head, selection)
+        sink_at = sink_place(head, selection)
         if self.scope == "roles-norms":
             known = {key: (low, high) for key, low, high in self.token_norms}
             missing = [int(key) for key in selection.keys if int(key) not in known]
@@ -252,7 +254,7 @@ def fit_pairwise(
 ) -> PairwiseRegime:
     """Fit a regime to one selection; see ``PairwiseRegime.fit``."""
     x = vectors or UnitVectors(head, selection.keys)
-    n, sink_at = selection.n, _sink_at(head, selection)
+    n, sink_at = selection.n, sink_place(head, selection)
     place = np.arange(len(selection.keys))
     plain = place != (-1 if sink_at is None else sink_at)
     if scope == "all":
@@ -285,7 +287,7 @@ def check_pairwise(
 ) -> None:
     """Raise AssumptionError unless the regime holds for this selection, exactly."""
     keys, n = selection.keys.tolist(), selection.n
-    sink_at = _sink_at(head, selection)
+    sink_at = sink_place(head, selection)
     spans = regime._spans(head, selection)
     values, exponent = head.integer_values
     vectors = [values[key].tolist() for key in keys]
@@ -387,10 +389,29 @@ def rounded_pairwise_counts(
     """
     x = vectors or UnitVectors(head, selection.keys)
     regime = regime or fit_pairwise(head, selection, scope, x)
-    n, sink_at = selection.n, _sink_at(head, selection)
+    bound, _, _ = norm_bounds(regime, head, selection, x)
+    return interval_counts(_enclosure(bound, selection.n))
+
+
+def norm_bounds(
+    regime: PairwiseRegime,
+    head: HeadData,
+    selection: Selection,
+    vectors: UnitVectors | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the one-sided bounds of T4 in float64, and the norms behind them.
+
+    Returns
+    -------
+    bound, low, high : ndarray of float64, shape (n_candidates,)
+        hi of the selected and lo of the unselected tokens, rounded outward, and
+        numbers around the norm of every contribution. With ``vectors`` the norms of
+        ``roles-norms`` are taken from there.
+    """
+    n, sink_at = selection.n, sink_place(head, selection)
     w = _weights(head, selection).astype(np.float64)
-    if scope == "roles-norms":
-        norm_low, norm_high = x.float_norms()
+    if regime.scope == "roles-norms" and vectors is not None:
+        norm_low, norm_high = vectors.float_norms()
     else:
         spans = regime._spans(head, selection)
         norm_low = np.array([_float_down(s[0]) for s in spans])
@@ -405,8 +426,7 @@ def rounded_pairwise_counts(
         radius = 2 * (n + 12) * _UNIT * high * (high + 2 * total) + 2.0**-1000
         sign = np.where(np.arange(len(w)) < n, 1.0, -1.0)
         bound = np.nextafter(bound + sign * radius, sign * np.inf)
-    bound = np.where(np.isfinite(bound), bound, sign * np.inf)
-    return interval_counts(_enclosure(bound, n))
+    return np.where(np.isfinite(bound), bound, sign * np.inf), low, high
 
 
 def _one_sided(
@@ -468,7 +488,7 @@ def _weights(head: HeadData, selection: Selection) -> np.ndarray:
     return weights
 
 
-def _sink_at(head: HeadData, selection: Selection) -> int | None:
+def sink_place(head: HeadData, selection: Selection) -> int | None:
     """Position of the sink among the candidates, if it is one."""
     at = np.flatnonzero(selection.keys == head.sink)
     return int(at[0]) if head.sink is not None and len(at) else None

@@ -56,7 +56,7 @@ def load_copy(change: tuple[str, str, str] | None = None) -> ModuleType:
     sys.meta_path.insert(0, finder)
     try:
         copy = importlib.import_module("geobounds")
-        for name in ("cells", "cosines", "exact", "pairwise", "regime"):
+        for name in ("cells", "cosines", "exact", "pairform", "pairwise", "regime"):
             importlib.import_module(f"geobounds.{name}")
     finally:
         sys.meta_path.remove(finder)

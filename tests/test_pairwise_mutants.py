@@ -287,8 +287,8 @@ MUTANTS = {
     ),
     "overflow taken as known": (
         "pairwise",
-        "bound = np.where(np.isfinite(bound), bound, sign * np.inf)",
-        "bound = np.where(np.isfinite(bound), bound, -sign * np.inf)",
+        "return np.where(np.isfinite(bound), bound, sign * np.inf), low, high",
+        "return np.where(np.isfinite(bound), bound, -sign * np.inf), low, high",
     ),
     "float norms inward": (
         "cosines",

@@ -28,6 +28,7 @@ ORDER = (
     "bounds",
     "cosines",
     "pairwise",
+    "pairform",
     "cells",
     "optimal",
     "regime",
