@@ -196,8 +196,8 @@ MUTANTS = {
     # D5, cosine.
     "D5: the sign of kappa dropped": (
         "exact",
-        "Fraction(-t * abs(t), q)",
-        "Fraction(-t * t, q)",
+        "(-t * abs(t), q) if w and q else (0, 1)",
+        "(-t * t, q) if w and q else (0, 1)",
     ),
     "D5: cosine radius inward": (
         "power",
