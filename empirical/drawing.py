@@ -72,14 +72,14 @@ def save_drawing(drawing: Drawing, path: Path) -> None:
         drawing.figure.savefig(temporary, format="png", dpi=150, metadata=metadata)
 
 
-def origin(values: xr.Dataset) -> str:
+def origin(values: xr.Dataset, queries: str = "last query") -> str:
     """Say where the numbers are from: model, text, windows, type and BOS."""
     attrs = values.attrs
     count = values.sizes["window"]
     windows = "1 window" if count == 1 else f"{count} windows"
     return (
         f"{attrs['model']} ({attrs['model_fingerprint'][:19]}), {attrs['corpus']}, "
-        f"{windows} of {attrs['spec']['length']} tokens, last query, "
+        f"{windows} of {attrs['spec']['length']} tokens, {queries}, "
         f"{attrs['dtype']}, BOS: {attrs['bos']}."
     )
 

@@ -59,8 +59,8 @@ def class_map(scan: xr.Dataset) -> Drawing:
         "What each head takes its output from",
         "How to read it: at every query the token with the largest contribution is the "
         "current token, the sink, or another. Retriever (R): mostly the current token. "
-        "Mixer (M): mostly the sink. Reset (unmarked): the rest. All queries of all "
-        f"windows. {origin(scan)}",
+        "Mixer (M): mostly the sink. Reset (unmarked): the rest. "
+        f"{origin(scan, 'all queries')}",
         figure,
     )
 
@@ -99,13 +99,13 @@ def sink_geometry_by_layer(scan: xr.Dataset) -> Drawing:
     first = float((found == 0).mean())
     return Drawing(
         "sink_geometry",
-        "The attention sink: small, and pointing away",
+        "The attention sink: its norm and its direction",
         "How to read it: one dot a head (heads of a group share values), the line is "
         "the median of a layer. Left: how many times smaller the sink's value vector "
         "is than the median other; above the dashed line it is smaller. Right: the "
         "mean cosine of the sink's value with the others; below the dashed line it "
         "points against them. Estimates, not bounds. Taken as sink: token 0; the "
         f"token with the most attention is token 0 in {100 * first:.0f} % of heads and "
-        f"windows. {origin(scan)}",
+        f"windows. {origin(scan, 'all queries')}",
         figure,
     )
