@@ -9,7 +9,7 @@ import torch
 
 from empirical.capture import heads
 from empirical.errors import CaptureError, CorpusError
-from empirical.models import bos_id, load, resolve
+from empirical.models import bos_rule, load, resolve
 from geobounds import ArgumentError, HeadData
 
 __all__ = ["capture_head", "read_text"]
@@ -25,6 +25,8 @@ def capture_head(
     device: str = "cpu",
     dtype: str = "float32",
     revision: str | None = None,
+    bos: str = "auto",
+    trust_remote_code: bool = False,
     log: Callable[[str], None] | None = None,
 ) -> HeadData:
     """Run a model on a text and return one of its heads, checked as it was captured.
@@ -40,8 +42,10 @@ def capture_head(
         Which head, counted from 0.
     queries : "last" or "all"
         The last query only, or every query of the text.
-    device, dtype, revision, log
+    device, dtype, revision, trust_remote_code, log
         As for ``load``.
+    bos : "auto" or "none"
+        What opens the text; see ``bos_rule``.
 
     Returns
     -------
@@ -58,15 +62,19 @@ def capture_head(
     """
     _check(text, layer, head, device)
     source = resolve(model, revision=revision, log=log)
-    network, tokenizer = load(source, device=device, dtype=dtype)
+    network, tokenizer = load(
+        source, device=device, dtype=dtype, trust_remote_code=trust_remote_code
+    )
     config = network.config.get_text_config()
     _check_range("layer", layer, int(config.num_hidden_layers), "layers")
-    bos = bos_id(network, tokenizer)
+    rule = bos_rule(network, tokenizer, bos)
+    if rule.warning and log is not None:
+        log(f"warning: {rule.warning}")
     ids = list(tokenizer(text, add_special_tokens=False)["input_ids"])
     if not ids:
         msg = f"capture: the text must hold at least one token, got {text[:40]!r}."
         raise ArgumentError(msg)
-    ids = [*([] if bos is None else [bos]), *ids]
+    ids = [*([] if rule.token is None else [rule.token]), *ids]
     longest = getattr(config, "max_position_embeddings", None)
     if isinstance(longest, int) and len(ids) > longest:
         msg = (
@@ -87,18 +95,11 @@ def capture_head(
         "layer": layer,
         "head": head,
         "dtype": dtype,
-        "bos": bos,
+        "bos": rule.text,
         "text_sha256": hashlib.sha256(text.encode()).hexdigest(),
         "tokens": [tokenizer.decode([i]) for i in ids],
     }
-    return HeadData(
-        captured.weights,
-        captured.values,
-        visible=captured.visible,
-        query_positions=captured.query_positions,
-        sink=captured.sink,
-        meta=meta,
-    )
+    return captured.with_meta(meta)
 
 
 def read_text(path: str | Path) -> str:

@@ -106,6 +106,8 @@ def _capture(options: argparse.Namespace) -> int:
         device=options.device,
         dtype=options.dtype,
         revision=options.revision,
+        bos=options.bos,
+        trust_remote_code=options.trust_remote_code,
         log=lambda line: print(line, file=sys.stderr),
     )
     head.save(options.out)

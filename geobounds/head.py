@@ -222,6 +222,19 @@ class HeadData:
         head._take_names(self.dtype_name, self.value_dtype_name)
         return head
 
+    def with_meta(self, meta: Mapping[str, Any]) -> "HeadData":
+        """Return the same head with other ``meta``."""
+        head = HeadData(
+            self.weights,
+            self.values,
+            visible=self.visible,
+            query_positions=self.query_positions,
+            sink=self.sink,
+            meta=meta,
+        )
+        head._take_names(self.dtype_name, self.value_dtype_name)
+        return head
+
     def digest(self, query: int = -1) -> str:
         """SHA-256, in hex, of the exact data that one query of this head reads.
 

@@ -409,10 +409,24 @@ def test_a_captured_head_is_the_models_and_says_where_it_is_from(model, folder, 
         "layer": 1,
         "head": 2,
         "dtype": "float32",
-        "bos": 1,
+        "bos": "token 1 first in every window: the tokenizer's BOS <s>",
         "text_sha256": hashlib.sha256(PROMPT.encode()).hexdigest(),
         "tokens": ["<s>", *PROMPT.split()],
     }
+
+
+def test_capture_without_bos_warns_and_says_so(model, folder, capsys):
+    """On request, and in bfloat16, which the file still names."""
+    options = ["--bos", "none", "--dtype", "bfloat16"]
+    assert take(model, *options) == 0
+    err = capsys.readouterr().err
+    head = gb.HeadData.load("head.npz")
+
+    assert "warning: " in err
+    assert "expects a BOS token (id 1)" in err
+    assert head.meta["bos"].startswith("none: left out on request")
+    assert head.meta["tokens"] == PROMPT.split()
+    assert head.dtype_name == "bfloat16"
 
 
 def test_capture_then_inspect_certify_and_verify(model, folder, capsys):
