@@ -72,6 +72,9 @@ class ScanSpec:
             if value < least:
                 msg = f"scan: {name} must be at least {least}, got {name}={value}."
                 raise ScanError(msg)
+        if len(set(self.n_grid)) < len(self.n_grid):
+            msg = f"scan: n_grid must hold different numbers, got {self.n_grid}."
+            raise ScanError(msg)
         if not self.usable_n:
             msg = (
                 f"scan: n_grid must hold a number between 1 and {self.length - 2}, "
@@ -144,6 +147,13 @@ def scan(
         bos=rule.token,
         seed=spec.seed,
     )
+    longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if isinstance(longest, int) and spec.length > longest:
+        msg = (
+            f"scan: length must be at most {longest}, the positions of this model, "
+            f"got length={spec.length}."
+        )
+        raise ScanError(msg)
     grid = _grid(model, spec)
     template = _template(spec, grid)
     template.attrs = _provenance(model, source, corpus, spec, windows, rule)

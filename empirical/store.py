@@ -90,7 +90,7 @@ def read_scan(path: Any, *, whole: bool = True) -> xr.Dataset:
     try:
         with xr.open_zarr(path, consolidated=False, mask_and_scale=False) as opened:
             data: xr.Dataset = opened.load()
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:120]
         msg = f"scan: {path} must be the store of a scan ({reason})."
         raise ScanError(msg) from error

@@ -156,7 +156,13 @@ class Certificate(Mapping[int, Claim]):
                 versions=dict(data["versions"]),
             )
             same = certificate.to_dict() == data
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             if isinstance(error, CertificateFormatError):
                 raise
             msg = f"Certificate: a field is missing or malformed ({error!r})."
@@ -251,7 +257,7 @@ def certify(
     }
     if scores is not None:
         definitions["scores"] = [
-            str(Fraction(float(x))) if seen else None
+            str(Fraction(float(x))) if seen and np.isfinite(x) else None
             for x, seen in zip(scores, head.visible[row], strict=True)
         ]
     return Certificate(

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from geobounds.certificate import Certificate, certify
+from geobounds.certificate import certify
 from geobounds.cli_parser import parser
 from geobounds.errors import ArgumentError, GeoboundsError
 from geobounds.head import HeadData
@@ -163,8 +163,9 @@ def _verify(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"ok": outcome.ok, "reasons": outcome.reasons}, indent=1))
     elif outcome:
-        claims = Certificate.load(options.certificate)
-        print(f"holds: {len(claims)} claims, N = {', '.join(map(str, claims))}")
+        data = json.loads(Path(options.certificate).read_text(encoding="utf-8"))
+        numbers = [claim["n"] for claim in data["claims"]]
+        print(f"holds: {len(numbers)} claims, N = {', '.join(map(str, numbers))}")
     else:
         print("does not hold:")
         print("\n".join(f"  {reason}" for reason in outcome.reasons))

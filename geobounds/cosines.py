@@ -39,6 +39,7 @@ class UnitVectors:
 
     def __init__(self, head: HeadData, keys: np.ndarray) -> None:
         values = head.values64[keys]
+        self.values = values
         largest = np.abs(values).max(axis=1)
         _, self.exponents = np.frexp(largest)
         scaled = np.ldexp(values, -self.exponents[:, None])

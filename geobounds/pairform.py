@@ -19,7 +19,12 @@ import numpy as np
 
 from geobounds.bounds import capped_f_bound
 from geobounds.head import HeadData
-from geobounds.pairwise import PairwiseRegime, norm_bounds, sink_place
+from geobounds.pairwise import (
+    PairwiseRegime,
+    float_cosine,
+    norm_bounds,
+    sink_place,
+)
 from geobounds.selection import Selection
 from geobounds.separability import Counts
 
@@ -85,7 +90,7 @@ def _shared(
 ) -> Any:
     """Bound phi_i - phi_j with shared norms; NaN for pairs with the sink."""
     least, greatest, sink_least, sink_greatest = (
-        float(x or 0)
+        float_cosine(x or Fraction(0))
         for x in (
             regime.cosine_selected,
             regime.cosine_across,

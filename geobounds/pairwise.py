@@ -39,6 +39,7 @@ __all__ = [
     "PairwiseRegime",
     "check_pairwise",
     "fit_pairwise",
+    "float_cosine",
     "norm_bounds",
     "rounded_pairwise_counts",
     "sink_place",
@@ -94,6 +95,7 @@ class PairwiseRegime:
 
     def __post_init__(self) -> None:
         """Refuse numbers that no head can satisfy."""
+        self._make_exact()
         if self.scope not in SCOPES:
             msg = (
                 f"PairwiseRegime: scope must be one of {', '.join(SCOPES)}, "
@@ -121,6 +123,25 @@ class PairwiseRegime:
                     f"{shown(span[0])} and {shown(span[1])}."
                 )
                 raise ArgumentError(msg)
+
+    def _make_exact(self) -> None:
+        """Take floats for the exact numbers they hold: no comparison may round."""
+        for name in ("norms_selected", "norms_unselected", "sink_norm"):
+            span = getattr(self, name)
+            if span is not None:
+                object.__setattr__(self, name, (Fraction(span[0]), Fraction(span[1])))
+        for name in (
+            "cosine_selected",
+            "cosine_across",
+            "sink_selected",
+            "sink_across",
+            "pull_across",
+        ):
+            number = getattr(self, name)
+            if number is not None:
+                object.__setattr__(self, name, Fraction(number))
+        norms = tuple((k, Fraction(a), Fraction(b)) for k, a, b in self.token_norms)
+        object.__setattr__(self, "token_norms", norms)
 
     def _refuse_roles(self) -> None:
         """Refuse numbers that differ by role in the regime of all pairs."""
@@ -438,7 +459,8 @@ def _one_sided(
     fractions; the algebra is the same. A cosine that is None belongs to no pair of
     non-zero values, so its inner products are 0.
     """
-    number = (lambda x: x) if low.dtype == object else float
+    exact = low.dtype == object
+    number = (lambda x: x) if exact else float_cosine
     zero = Fraction(0) if low.dtype == object else 0.0
     least, greatest, sink_least, sink_greatest = (
         zero if x is None else number(x)
@@ -469,7 +491,9 @@ def _one_sided(
             part = high if sink_greatest >= 0 else low
             push[sink_at] = sink_greatest * part[chosen].sum()
     if regime.pull_across is not None and sink_chosen:
-        push = np.minimum(push, number(regime.pull_across))
+        pull_across = regime.pull_across
+        limit: Any = pull_across if exact else _float_up_any(pull_across)
+        push = np.minimum(push, limit)
     r = np.minimum(np.maximum(-pull[:n], low[:n]), high[:n])
     hi = -r * r - 2 * r * pull[:n]
     r = np.minimum(np.maximum(push[n:], low[n:]), high[n:])
@@ -492,6 +516,20 @@ def sink_place(head: HeadData, selection: Selection) -> int | None:
     """Position of the sink among the candidates, if it is one."""
     at = np.flatnonzero(selection.keys == head.sink)
     return int(at[0]) if head.sink is not None and len(at) else None
+
+
+def float_cosine(x: Fraction) -> float:
+    """Return a cosine bound as float64, moved no farther in than 2^60, if beyond it.
+
+    Fitted numbers are floats and pass unchanged; others are rounded to the nearest,
+    which the radius of ``norm_bounds`` covers.
+    """
+    return float(min(max(x, Fraction(-(2**60))), Fraction(2**60)))
+
+
+def _float_up_any(x: Fraction) -> float:
+    """Return a float at least ``x``, of either sign."""
+    return _float_up(x) if x >= 0 else -_float_down(-x)
 
 
 def _float_down(x: Fraction) -> float:

@@ -43,6 +43,11 @@ class Cell:
     norm: Fraction
     dot: Fraction
 
+    def __post_init__(self) -> None:
+        """Take floats for the exact numbers they hold: no comparison may round."""
+        object.__setattr__(self, "norm", Fraction(self.norm))
+        object.__setattr__(self, "dot", Fraction(self.dot))
+
 
 @dataclass(frozen=True)
 class InversionRegime:

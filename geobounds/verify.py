@@ -133,14 +133,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _check_form(data: dict[str, Any]) -> None:
     found = (data.get("format"), data.get("version"))
     _require(
-        found == ("geobounds-certificate", 1),
+        found == ("geobounds-certificate", 1) and type(found[1]) is int,
         f"format: unknown, {found[0]!r} version {found[1]!r}",
     )
     _require(set(data) == _TOP | {"sha256"}, "certificate: missing or unknown fields")
     body = {key: data[key] for key in _TOP}
     try:
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         msg = f"certificate: not JSON data ({error})"
         raise _Refusal(msg) from error
     _require(
@@ -221,6 +221,7 @@ def _read_head(path: Path) -> dict[str, Any]:
 
 def _find_row(stored: dict[str, Any], arrays: dict[str, Any]) -> _Row:
     _require(arrays["values"] is not None, "head: it has no values")
+    _check_types(arrays)
     try:
         places = [
             index
@@ -230,12 +231,41 @@ def _find_row(stored: dict[str, Any], arrays: dict[str, Any]) -> _Row:
         for index in places:
             if _head_digest(arrays, index) == stored["sha256"]:
                 return _exact_row(arrays, index)
-    except (TypeError, ValueError, IndexError, AttributeError) as error:
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
         msg = f"head: its arrays do not form a head ({error})"
         raise _Refusal(msg) from error
     _require(places, f"head: no query at position {stored['query_position']}")
     msg = "head: not the head that was certified (its sha256 differs)"
     raise _Refusal(msg)
+
+
+def _check_types(arrays: dict[str, Any]) -> None:
+    """Refuse arrays that would not be read as the numbers they hold."""
+    floats = ("float16", "float32", "float64")
+    for name, kinds, ndim in (
+        ("weights", floats, 2),
+        ("values", floats, 2),
+        ("visible", ("bool",), 2),
+        ("query_positions", ("int8", "int16", "int32", "int64"), 1),
+    ):
+        array = arrays[name]
+        kind = getattr(getattr(array, "dtype", None), "name", None)
+        _require(
+            kind in kinds and array.ndim == ndim,
+            f"head: its arrays do not form a head ({name} of type {kind})",
+        )
+    shape = arrays["weights"].shape
+    fits = (
+        arrays["visible"].shape == shape
+        and arrays["query_positions"].shape == shape[:1]
+        and arrays["values"].shape[0] == shape[1]
+    )
+    _require(fits, "head: its arrays do not form a head (their shapes differ)")
+    sink = arrays["sink"]
+    _require(
+        sink is None or (type(sink) is int and 0 <= sink < shape[1]),
+        f"head: the sink {sink!r} is no key",
+    )
 
 
 def _same(found: Any, claimed: Any) -> bool:
@@ -491,6 +521,14 @@ def _pairwise_bounds(
     _require(set(regime) == _PAIRWISE, "regime: wrong fields")
     inside = [k for k in selected if k != sink]
     outside = [k for k in unselected if k != sink]
+    _require(
+        name != "pairwise"
+        or (
+            regime["norms_selected"] == regime["norms_unselected"]
+            and regime["pull_across"] is None
+        ),
+        "regime: numbers by role in the regime of all pairs",
+    )
     sink_in, sink_out = sink in selected, sink in unselected
     sinks = [] if sink is None or not (sink_in or sink_out) else [sink]
     by_role = name != "pairwise"
@@ -509,6 +547,7 @@ def _pairwise_bounds(
                 isinstance(entry, list) and len(entry) == 3 and type(entry[0]) is int,
                 "token_norms: not [key, low, high]",
             )
+            _require(entry[0] not in spans, f"token_norms: key {entry[0]} twice")
             spans[entry[0]] = (_fraction(entry[1]), _fraction(entry[2]))
     else:
         _require(regime["token_norms"] == [], "token_norms: not for this regime")
@@ -526,7 +565,7 @@ def _pairwise_bounds(
         _require(key in spans, f"token_norms: none for key {key}")
         low, high = spans[key]
         _require(
-            low >= 0 and low * low * unit <= norm[key] <= high * high * unit,
+            0 <= low <= high and low * low * unit <= norm[key] <= high * high * unit,
             f"norms: do not hold at key {key}",
         )
 

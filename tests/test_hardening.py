@@ -1,6 +1,7 @@
 """Inputs that once broke something, each refused or taken for what it is."""
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 from fractions import Fraction
@@ -250,3 +251,100 @@ def test_a_head_file_without_values_is_named_so(tmp_path):
 def test_a_position_that_no_int64_holds_is_refused():
     with pytest.raises(gb.HeadDataError):
         gb.HeadData([0.5, 0.5], query_positions=[2**63])
+
+
+# What a fresh reader of the checker found
+
+
+THREE = gb.HeadData([0.5, 0.3, 0.2], [[1, 0], [0, 1], [1, 1]], sink=None)
+
+
+def forged(regime, **fields):
+    """A re-signed certificate that claims F = 1 at N = 2 from changed numbers."""
+    data = json.loads(json.dumps(gb.certify(THREE, 2, regime=regime).to_dict()))
+    claim = data["claims"][0]
+    claim["regime"] |= fields
+    claim |= {"false_positives": 0, "false_negatives": 0, "verdict": "separable"}
+    claim |= {"precision": "1", "recall": "1", "f_score": "1"}
+    return signed(data)
+
+
+def test_a_negative_greatest_norm_is_refused():
+    """Its square would pass; THREE measures F = 4/7."""
+    outcome = gb.verify(
+        forged("pairwise-roles", norms_unselected=["0", "-1000"]), THREE
+    )
+    assert "norms: do not hold" in outcome.reasons[0]
+    norms = gb.PairwiseRegime.fit(THREE, n=2, exact_norms=True).token_norms
+    entries = [[k, str(a), str(b)] for k, a, b in norms[:2]] + [[2, "0", "-1000"]]
+    outcome = gb.verify(forged("pairwise-roles-norms", token_norms=entries), THREE)
+    assert "norms: do not hold" in outcome.reasons[0]
+
+
+def test_a_token_norm_given_twice_is_refused():
+    norms = gb.PairwiseRegime.fit(THREE, n=2, exact_norms=True).token_norms
+    entries = [[k, str(a), str(b)] for k, a, b in (*norms, norms[0])]
+    outcome = gb.verify(forged("pairwise-roles-norms", token_norms=entries), THREE)
+    assert "twice" in outcome.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("visible", np.array([[1, 1, 256]])),
+        ("visible", np.array([[1.0, 1.0, 0.5]])),
+        ("values", np.array([[2**53, 0], [2**53 + 1, 0], [0, 0]])),
+        ("values", np.ones((3, 2), dtype=np.longdouble)),
+        ("query_positions", np.array([np.inf])),
+        ("query_positions", np.array([2.7])),
+        ("weights", np.array([0.5, 0.3, 0.2])),
+        ("values", np.ones((4, 2))),
+    ],
+)
+def test_arrays_that_would_be_read_as_other_numbers_are_refused(tmp_path, name, array):
+    """Whatever the digest says of their bytes."""
+    arrays = {
+        "weights": THREE.weights,
+        "values": THREE.values,
+        "visible": THREE.visible,
+        "query_positions": THREE.query_positions,
+        "header": header(sink=None),
+    }
+    np.savez(tmp_path / "h.npz", **(arrays | {name: array}))
+    outcome = gb.verify(gb.certify(THREE, 2), tmp_path / "h.npz")
+    assert "do not form a head" in outcome.reasons[0]
+
+
+def test_a_sink_that_is_no_int_is_refused_by_the_checker(tmp_path):
+    arrays = {
+        "weights": HEAD.weights,
+        "values": HEAD.values,
+        "visible": HEAD.visible,
+        "query_positions": HEAD.query_positions,
+    }
+    np.savez(tmp_path / "h.npz", **arrays, header=header(sink=0.0))
+    outcome = gb.verify(gb.certify(HEAD, 2), tmp_path / "h.npz")
+    assert "is no key" in outcome.reasons[0]
+
+
+def test_a_regime_in_floats_is_checked_exactly(plain):
+    """Float arithmetic would lose the difference of one part in 2^60."""
+    head = plain.HeadData([0.5, 0.25], [[1.0, 2.0**-30], [1.0, 0.0]], sink=None)
+    cells = plain.CellRegime.fit(head, 1, resolution=2).cells
+    wrong = plain.CellRegime(1, (plain.Cell(0, 1, 1.0, cells[0].dot), cells[1]))
+    with pytest.raises(plain.AssumptionError, match="norm of cell"):
+        wrong.check(head)
+
+
+def test_scores_of_keys_that_cannot_be_selected_need_not_be_finite():
+    head = gb.HeadData([0.5, 0.3, 0.2], [[1.0], [2.0], [3.0]])
+    scores = [float("nan"), 1.0, 2.0]
+    certificate = gb.certify(head, 1, ranking=scores, sink_policy="drop")
+    assert gb.verify(certificate, head)
+
+
+def test_a_cosine_bound_beyond_one_says_no_more_than_one():
+    regime = gb.PairwiseRegime.fit(THREE, n=2)
+    huge = dataclasses.replace(regime, cosine_across=Fraction(10) ** 400)
+    true = gb.measure(THREE, 2).false_positives
+    assert gb.pair_counts(huge, THREE, gb.rank(THREE).select(2)).fp_upper >= true

@@ -219,6 +219,25 @@ def test_folder_that_is_no_scan_is_refused(inputs, tmp_path):
     assert (tmp_path / "scan.zarr" / "mine.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize("content", [b"", b"half a chunk"])
+def test_damaged_store_is_refused_in_one_line(inputs, tmp_path, content):
+    """As a disk that filled up or a copy that broke off leaves it."""
+    store = tmp_path / "scan.zarr"
+    run(inputs, store, ScanSpec(windows=1, length=24, n_grid=(2,), resolutions=(3,)))
+    chunk = next(p for p in (store / "inversions" / "c").rglob("*") if p.is_file())
+    chunk.write_bytes(content)
+    with pytest.raises(ScanError, match="must be the store of a scan"):
+        read_scan(store)
+
+
+def test_window_beyond_the_models_positions_is_refused(inputs, tmp_path):
+    """The tiny model has 128."""
+    text = save_text(tmp_path / "long.txt", words=300)
+    spec = ScanSpec(windows=1, length=200)
+    with pytest.raises(ScanError, match="length must be at most 128, the positions"):
+        run((inputs[0], str(text)), tmp_path / "scan.zarr", spec)
+
+
 def test_text_too_short_is_refused(inputs, tmp_path):
     """The message says how many windows the text holds."""
     short = save_text(tmp_path / "short.txt", words=60)
@@ -236,6 +255,7 @@ def test_text_too_short_is_refused(inputs, tmp_path):
         ({"length": 3}, "length must be at least 4"),
         ({"seed": -1}, "seed must be at least 0"),
         ({"n_grid": (600,)}, "n_grid must hold a number between 1 and 510"),
+        ({"n_grid": (2, 2)}, "n_grid must hold different numbers"),
         ({"resolutions": (2, 3)}, "resolutions must be at least 3"),
         ({"resolutions": ()}, "resolutions must be at least 3"),
         ({"random_rankings": 0}, "random_rankings must be at least 1"),

@@ -270,7 +270,7 @@ class _Arranged:
 
 
 def _refuse_other_values(head: HeadData, keys: np.ndarray, table: UnitVectors) -> None:
-    """Refuse a table whose vectors have other sizes than the values of these keys."""
+    """Refuse a table of other vectors than the values of these keys."""
     head.require_values("pairwise_counts")
     if len(table.table) != head.n_key:
         msg = (
@@ -278,12 +278,11 @@ def _refuse_other_values(head: HeadData, keys: np.ndarray, table: UnitVectors) -
             f"{len(table.table)}. Build it with cosine_table."
         )
         raise ArgumentError(msg)
-    size, exponents = np.frexp(head.abs_values64[keys].max(axis=1))
-    same = (table.exponents[keys] == exponents) & (table.zero[keys] == (size == 0))
+    same = (table.values[keys] == head.values64[keys]).all(axis=1)
     if not same.all():
         key = int(keys[np.argmin(same)])
         msg = (
-            "pairwise_counts: table must be of this head's values, got another size "
+            "pairwise_counts: table must be of this head's values, got others "
             f"at key {key}. Build it with cosine_table from a head with the same "
             "values and mask."
         )
