@@ -90,13 +90,7 @@ def _shared(
 ) -> Any:
     """Bound phi_i - phi_j with shared norms; NaN for pairs with the sink."""
     least, greatest, sink_least, sink_greatest = (
-        float_cosine(x or Fraction(0))
-        for x in (
-            regime.cosine_selected,
-            regime.cosine_across,
-            regime.sink_selected,
-            regime.sink_across,
-        )
+        float_cosine(x) for x in regime.cosines
     )
     plain = np.arange(len(low)) < n
     if sink_at is not None:

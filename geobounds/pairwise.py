@@ -167,6 +167,21 @@ class PairwiseRegime:
         """Its name in ``certify``."""
         return "pairwise" if self.scope == "all" else f"pairwise-{self.scope}"
 
+    @property
+    def cosines(self) -> tuple[Any, ...]:
+        """Least, greatest, sink's least and sink's greatest cosine; 0 for None.
+
+        A cosine that is None belongs to no pair of non-zero values, so its inner
+        products are 0.
+        """
+        found = (
+            self.cosine_selected,
+            self.cosine_across,
+            self.sink_selected,
+            self.sink_across,
+        )
+        return tuple(Fraction(0) if x is None else x for x in found)
+
     @classmethod
     def fit(
         cls,
@@ -462,15 +477,7 @@ def _one_sided(
     exact = low.dtype == object
     number = (lambda x: x) if exact else float_cosine
     zero = Fraction(0) if low.dtype == object else 0.0
-    least, greatest, sink_least, sink_greatest = (
-        zero if x is None else number(x)
-        for x in (
-            regime.cosine_selected,
-            regime.cosine_across,
-            regime.sink_selected,
-            regime.sink_across,
-        )
-    )
+    least, greatest, sink_least, sink_greatest = (number(x) for x in regime.cosines)
     chosen = np.arange(len(low)) < n
     if sink_at is not None:
         chosen[sink_at] = False

@@ -16,9 +16,9 @@ from mutants import load_copy
 
 _HEADS = 420
 
-_FOR = "for x in (\n            "
-_TUPLE = "regime.cosine_selected,\n            regime.cosine_across,\n"
-_SINKS = "regime.sink_selected,\n            regime.sink_across,\n        )\n    )"
+_FOR = "found = (\n            "
+_TUPLE = "self.cosine_selected,\n            self.cosine_across,\n"
+_SINKS = "self.sink_selected,\n            self.sink_across,\n        )\n        return"
 _SINK_PUSH = "part = high if sink_greatest >= 0 else low\n            push"
 _LEAST = "least = np.nextafter(np.nanmin(part) - self.radius, -np.inf)"
 _GREATEST = "greatest = np.nextafter(np.nanmax(part) + self.radius, np.inf)"
