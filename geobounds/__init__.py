@@ -1,5 +1,7 @@
 """Measure, bound and certify the geometry of token selection in attention heads."""
 
+from typing import Any
+
 from geobounds.bounds import InversionBounds, inversion_bounds
 from geobounds.certificate import Certificate, certify
 from geobounds.claims import Claim
@@ -11,6 +13,7 @@ from geobounds.errors import (
     HeadDataError,
 )
 from geobounds.head import HeadData, split_heads
+from geobounds.isotropic import IsotropicRegime
 from geobounds.pairform import pair_counts, pair_f_bound
 from geobounds.pairwise import PairwiseRegime
 from geobounds.regime import Cell, CellRegime, InversionRegime
@@ -21,6 +24,7 @@ from geobounds.taxonomy import HeadClass, classify
 from geobounds.verify import Verification, verify
 
 __all__ = [
+    "THEOREMS",
     "ArgumentError",
     "AssumptionError",
     "Cell",
@@ -36,6 +40,7 @@ __all__ = [
     "Interval",
     "InversionBounds",
     "InversionRegime",
+    "IsotropicRegime",
     "Measurement",
     "PairwiseRegime",
     "SinkGeometry",
@@ -53,3 +58,13 @@ __all__ = [
     "split_heads",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import THEOREMS when it is asked for: SymPy takes longer than all the rest."""
+    if name != "THEOREMS":
+        msg = f"module 'geobounds' has no attribute {name!r}"
+        raise AttributeError(msg)
+    from geobounds.theorems import THEOREMS
+
+    return THEOREMS

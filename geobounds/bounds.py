@@ -59,8 +59,8 @@ def inversion_bounds(n: int, n_unselected: int, inversions: int) -> InversionBou
     Statement T2 (lower). (a) P >= N/(N + min(G, M)), R >= max(0, 1 - G/N).
     (b, tight) for G >= 1: FP + FN <= G + 1, FP FN >= G, 1 <= FP <= M, 1 <= FN <= N,
     because the inversions form a Ferrers diagram with FN rows and longest row FP.
-    With b = FN on the hyperbola's chord FP = G + 1 - b, F falls to its least at an end
-    of the range b_lo = max(1, G + 1 - M) <= b <= G, by convexity; 0 if G >= N.
+    Along FP = G + 1 - b with b = FN, 1/F grows with b, so the least F is that of FP = 1
+    and FN = G, whatever M is; 0 if G >= N.
     Source: (a) arXiv 2602.01893; (b) is ours.
 
     Examples
@@ -89,16 +89,7 @@ def inversion_bounds(n: int, n_unselected: int, inversions: int) -> InversionBou
         raise ArgumentError(msg)
     p = precision(n, min(g, m))
     r = recall(n, min(g, n))
-    return InversionBounds(p, r, 2 * p * r / (p + r), _joint(n, m, g))
-
-
-def _joint(n: int, m: int, g: int) -> Fraction:
-    if g == 0:
-        return Fraction(1)
-    if g >= n:
-        return Fraction(0)
-    lowest = max(1, g + 1 - m)
-    return min(f_score(n, g + 1 - b, b) for b in (lowest, g))
+    return InversionBounds(p, r, 2 * p * r / (p + r), capped_f_bound(n, m, n, g))
 
 
 def capped_f_bound(n: int, most_fp: int, most_fn: int, inversions: int) -> Fraction:
@@ -120,12 +111,10 @@ def capped_f_bound(n: int, most_fp: int, most_fn: int, inversions: int) -> Fract
 
     Notes
     -----
-    Statement T2 (b) under caps: FP + FN <= G + 1 for G >= 1, and F falls in both, so
-    the least F lies on that line or at a cap.
+    Statement T2 (b) under caps: FP + FN <= G + 1 for G >= 1, F falls in both, and no
+    slower in FN than in FP, so the least F has as many false negatives as allowed.
     """
     if min(most_fp, most_fn, inversions) == 0:  # FP = 0 iff FN = 0 iff G = 0
         return Fraction(1)
-    return min(
-        f_score(n, min(most_fp, inversions + 1 - fn), fn)
-        for fn in range(1, min(most_fn, inversions) + 1)
-    )
+    fn = min(most_fn, inversions)
+    return f_score(n, min(most_fp, inversions + 1 - fn), fn)

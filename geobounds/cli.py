@@ -41,9 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = f": {error.filename}" if error.filename else ""
         return _fail(f"{options.command}: {error.strerror or error}{where}.")
     except ModuleNotFoundError as error:
+        extra = "proofs" if options.command == "theorems" else "models,report"
         return _fail(
             f"{options.command}: {error.name} must be installed. "
-            "Run: pip install 'geobounds[models,report]'"
+            f"Run: pip install 'geobounds[{extra}]'"
         )
 
 
@@ -172,6 +173,26 @@ def _verify(options: argparse.Namespace) -> int:
     return 0 if outcome else 1
 
 
+def _theorems(options: argparse.Namespace) -> int:
+    from geobounds.theorems import described, statements_for
+
+    chosen = list(statements_for(options.ids))
+    if not options.list:
+        from proofs_checks.runner import print_reports, run_proofs
+
+        reports = run_proofs(options.ids)
+        return print_reports(reports, steps=options.steps, as_json=options.json)
+    if options.json:
+        print(json.dumps([described(s) for s in chosen], indent=1))
+        return 0
+    for s in chosen:
+        print(f"{s.id}: {s.title}")
+        print(f"    {s.kind}, {s.source}; {s.code}")
+        for h in s.hypotheses:
+            print(f"    if {h.text}")
+    return 0
+
+
 def _models(options: argparse.Namespace) -> int:
     from empirical.corpora import CORPORA
     from empirical.models import PACKAGED
@@ -206,6 +227,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "inspect": _inspect,
     "certify": _certify,
     "verify": _verify,
+    "theorems": _theorems,
     "models": _models,
 }
 

@@ -124,6 +124,22 @@ def parser(version: str) -> argparse.ArgumentParser:
     check.add_argument("head", metavar="HEAD.npz", help="head (.npz or .safetensors)")
     check.add_argument("--json", action="store_true", help="print JSON")
 
+    theorems = commands.add_parser(
+        "theorems",
+        help="list the statements and repeat their machine proofs",
+        description="Repeat the machine proofs of all statements, or of those named, "
+        "and print what each covers. Exit code 0 only if every step holds. Needs the "
+        "extra geobounds[proofs], --list does not.",
+    )
+    theorems.add_argument(
+        "ids", nargs="*", metavar="ID", help="such as T3 or T2b (default: all)"
+    )
+    theorems.add_argument(
+        "--list", action="store_true", help="print the statements, prove nothing"
+    )
+    theorems.add_argument("--steps", action="store_true", help="list every step")
+    theorems.add_argument("--json", action="store_true", help="print JSON, not a table")
+
     models = commands.add_parser(
         "models",
         help="list packaged models and texts",

@@ -121,18 +121,18 @@ def _shared(
 
 
 def _box_maximum(
-    m: float,
-    a: np.ndarray,
-    b: np.ndarray,
-    x_ends: tuple[np.ndarray, np.ndarray],
-    y_ends: tuple[np.ndarray, np.ndarray],
-) -> np.ndarray:
+    m: Any,
+    a: Any,
+    b: Any,
+    x_ends: tuple[Any, Any],
+    y_ends: tuple[Any, Any],
+) -> Any:
     """Maximum of -x^2 - y^2 + 2 m x y + a x + b y over a box, |m| <= 1."""
 
-    def value(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def value(x: Any, y: Any) -> Any:
         return -x * x - y * y + 2 * m * x * y + a * x + b * y
 
-    def clip(z: np.ndarray, ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    def clip(z: Any, ends: tuple[Any, Any]) -> Any:
         return np.minimum(np.maximum(z, ends[0]), ends[1])
 
     # Every candidate lies in the box, so none exceeds the maximum; one attains it.

@@ -5,6 +5,7 @@ tokens, d the width of v, u = 2^-53.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "cosine_enclosure",
     "dot_products",
     "power_enclosure",
+    "rounding_radius",
 ]
 
 _UNIT = 2.0**-53
@@ -100,15 +102,36 @@ def power_enclosure(
     n, d_head = selection.n, head.d_head
     with np.errstate(all="ignore"):
         phi = x.w * x.w * x.q - 2 * x.w * x.t
-        b_term = x.w * x.w * x.q + 2 * x.w * x.bulk
-        e_term = (
-            x.q
-            + d_head * x.w * x.w
-            + 2 * x.w * (n * head.abs_sums64[selection.keys] + d_head)
-            + 2
-        )
-        radius = (n + d_head + 4) * _UNIT * b_term + 2.0**-1072 * e_term
+        length = head.abs_sums64[selection.keys]
+        radius = rounding_radius(x.w, x.q, x.bulk, length, n, d_head)
         return _outward(phi, radius, n)
+
+
+def rounding_radius(
+    weight: Any, norm: Any, bulk: Any, length: Any, n: int, d_head: int
+) -> Any:
+    """Greatest rounding error of a power computed in float64.
+
+    Parameters
+    ----------
+    weight, norm, bulk, length : number or ndarray
+        w, q = ||v||^2, T = sum_k |v_k| S_k and l = sum_k |v_k|.
+    n, d_head : int
+        N and the width of v.
+
+    Notes
+    -----
+    Statement T8 (upper): (N + d + 4) 2^-53 B + 2^-1072 E, B = w^2 q + 2 w T,
+    E = q + d w^2 + 2 w (N l + d) + 2. Floats give a float, rounded like its inputs
+    (the statement allows for that); fractions give the exact number.
+    """
+    exact = isinstance(weight, (int, Fraction))
+    unit, tiny = (
+        (Fraction(1, 2**53), Fraction(1, 2**1072)) if exact else (2.0**-53, 2.0**-1072)
+    )
+    b_term = weight * weight * norm + 2 * weight * bulk
+    e_term = norm + d_head * weight * weight + 2 * weight * (n * length + d_head) + 2
+    return (n + d_head + 4) * unit * b_term + tiny * e_term
 
 
 def cosine_enclosure(

@@ -151,6 +151,11 @@ def rank(
     ------
     ArgumentError
         An unknown ranking or policy, or scores of a wrong shape or not finite.
+
+    Notes
+    -----
+    Statement T10 (T10-optimal): "weight" discards least weight and "contribution" the
+    least sum of norms, of all sets of N keys that may be selected.
     """
     row = head.row_index(query, function)
     if sink_policy not in SINK_POLICIES:

@@ -122,7 +122,22 @@ def orthogonal(rng: Generator, n: int, _d: int) -> Arrays:
     return weights, values
 
 
-SHAPES: tuple[Callable[[Generator, int, int], Arrays], ...] = (
+def strong_sink(rng: Generator, n: int, d: int) -> Arrays:
+    """Key 0 heavier than all others, short and opposed or orthogonal to them."""
+    values = rng.integers(0, 4, (n, d)).astype(float)
+    values[0] = rng.integers(-1, 1, d)
+    weights = rng.integers(0, 5, n) / 64
+    weights[0] = int(rng.choice([16, 32, 64])) / 64
+    return weights, values
+
+
+def opposed(rng: Generator, n: int, _d: int) -> Arrays:
+    """Corners of a simplex: equal norms and one negative cosine; ties among weights."""
+    return rng.integers(1, 5, n) / 16, n * np.eye(n) - 1
+
+
+Shape = Callable[[Generator, int, int], Arrays]
+SHAPES: tuple[Shape, ...] = (
     grid,
     equal_weights,
     duplicates,
@@ -138,20 +153,26 @@ SHAPES: tuple[Callable[[Generator, int, int], Arrays], ...] = (
     permuted,
     orthogonal,
 )
+# Apart, because the draws of a seed follow the number of shapes.
+ALL_SHAPES: tuple[Shape, ...] = (*SHAPES, strong_sink, opposed)
 
 
-def draw_heads(seed: int, count: int) -> Iterator[CaseHead]:
+def draw_heads(
+    seed: int, count: int, shapes: tuple[Shape, ...] = SHAPES
+) -> Iterator[CaseHead]:
     """Yield ``count`` heads, the shapes in turn."""
     rng = np.random.default_rng(seed)
     made = 0
     while made < count:
-        shape = SHAPES[made % len(SHAPES)]
+        shape = shapes[made % len(shapes)]
         n, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
         weights, values = shape(rng, n, d)
         visible = np.ones(n, dtype=bool)
         if rng.random() < 0.3:
             visible[rng.random(n) < 0.3] = False
         sink = None if rng.random() < 0.1 else int(rng.integers(0, n))
+        if shape is strong_sink:
+            sink = 0
         weights = np.where(visible, weights, 0).astype(weights.dtype)
         if visible.sum() < 2 or not weights.any():
             continue

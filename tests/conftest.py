@@ -28,3 +28,46 @@ def plain():
     from mutants import load_copy
 
     return load_copy()
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--statements-json",
+        default="statements.json",
+        metavar="FILE",
+        help="where the table of statements is written as JSON (default: %(default)s)",
+    )
+
+
+def pytest_sessionfinish(session):
+    """Send what a worker recorded to the process that reports."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        import evidence
+
+        output["evidence"] = evidence.packed()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take what a worker recorded."""
+    data = getattr(node, "workeroutput", {}).get("evidence")
+    if data:
+        import evidence
+
+        evidence.unpack(data)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """End the run with the statements certified, and write them as JSON."""
+    import evidence
+
+    entries = evidence.summary(evidence.ROWS)
+    if not entries:
+        return
+    terminalreporter.section("statements certified in this run")
+    for line in evidence.lines(entries):
+        terminalreporter.write_line(line)
+    path = config.rootpath / config.getoption("--statements-json")
+    path.write_text(evidence.as_json(entries), encoding="utf-8")
+    terminalreporter.write_line(f"the same as JSON: {path.name}")

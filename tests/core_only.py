@@ -13,7 +13,7 @@ import geobounds as gb
 
 def main() -> None:
     """Measure, certify, save, load and verify without torch, from code and command."""
-    for extra in ("torch", "transformers", "matplotlib", "xarray", "rich"):
+    for extra in ("torch", "transformers", "matplotlib", "xarray", "rich", "z3", "cvxpy"):
         assert importlib.util.find_spec(extra) is None, f"{extra} is installed"
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(12)).astype(np.float32)
@@ -42,15 +42,17 @@ def main() -> None:
             cwd=folder,
             check=True,
         )
-        refused = subprocess.run(
-            [*command, "models"],
-            cwd=folder,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        assert refused.returncode == 2
-        assert "pip install 'geobounds[models,report]'" in refused.stderr
+        subprocess.run([*command, "theorems", "--list"], cwd=folder, check=True)
+        for name, extra in (("models", "models,report"), ("theorems", "proofs")):
+            refused = subprocess.run(
+                [*command, name],
+                cwd=folder,
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+            assert refused.returncode == 2
+            assert f"pip install 'geobounds[{extra}]'" in refused.stderr
     assert not {"torch", "transformers"} & set(sys.modules)
     print("core only: 1 passed, 0 failed")
 

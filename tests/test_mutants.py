@@ -69,26 +69,30 @@ MUTANTS = {
         "p = precision(n, min(g, m))",
         "p = precision(n + m, min(g, m))",
     ),
-    "T2b: max for min over the ends": (
+    "T2b: one false negative fewer": (
         "bounds",
-        "return min(f_score(n, g + 1 - b, b) for b in (lowest, g))",
-        "return max(f_score(n, g + 1 - b, b) for b in (lowest, g))",
+        "fn = min(most_fn, inversions)\n",
+        "fn = max(1, min(most_fn, inversions) - 1)\n",
     ),
-    "T2b: only the end with one false negative": (
+    "T2b: as few false negatives as allowed": (
         "bounds",
-        "for b in (lowest, g))",
-        "for b in (lowest,))",
+        "fn = min(most_fn, inversions)\n",
+        "fn = 1\n",
     ),
     "T2b: shared inversion dropped": (
         "bounds",
-        "return min(f_score(n, g + 1 - b, b) for b in (lowest, g))",
-        "return min(f_score(n, g - b, b) for b in (lowest, g))",
+        "min(most_fp, inversions + 1 - fn), fn)",
+        "min(most_fp, inversions - fn), fn)",
     ),
-    "T2b: zero from two inversions later": ("bounds", "if g >= n:", "if g > n + 1:"),
-    "T2b: range of FN not cut by M": (
+    "T2b: cap on the false negatives too low": (
         "bounds",
-        "lowest = max(1, g + 1 - m)",
-        "lowest = max(1, g + 2 - m)",
+        "capped_f_bound(n, m, n, g)",
+        "capped_f_bound(n, m, n - 1, g)",
+    ),
+    "T2b: no false positives": (
+        "bounds",
+        "min(most_fp, inversions + 1 - fn), fn)",
+        "0, fn)",
     ),
     # T6, cells.
     "T6 selected: q- for q+": (
@@ -149,12 +153,12 @@ MUTANTS = {
     ),
     "T8: T left out of B": (
         "power",
-        "b_term = x.w * x.w * x.q + 2 * x.w * x.bulk",
-        "b_term = x.w * x.w * x.q",
+        "b_term = weight * weight * norm + 2 * weight * bulk",
+        "b_term = weight * weight * norm",
     ),
     "T8: underflow left out": (
         "power",
-        "* b_term + 2.0**-1072 * e_term",
+        "* b_term + tiny * e_term",
         "* b_term",
     ),
     "T8: radius moved inward": (

@@ -1,0 +1,1 @@
+"""Machine proofs: one file a statement, each with ``prove()``; see ``_template``."""
