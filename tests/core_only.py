@@ -13,7 +13,8 @@ import geobounds as gb
 
 def main() -> None:
     """Measure, certify, save, load and verify without torch, from code and command."""
-    for extra in ("torch", "transformers", "matplotlib", "xarray", "rich", "z3", "cvxpy"):
+    extras = "torch", "transformers", "matplotlib", "xarray", "rich", "z3", "cvxpy"
+    for extra in extras:
         assert importlib.util.find_spec(extra) is None, f"{extra} is installed"
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(12)).astype(np.float32)
