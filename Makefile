@@ -5,8 +5,9 @@ CORE := .venv-core
 BIN := $(VENV)/bin
 REPORT ?= report
 ARGS ?=
+SECONDS ?= 600
 
-.PHONY: help install report test check core clean
+.PHONY: help install report test check core fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +15,7 @@ help:
 	@echo "make test    run the whole test suite"
 	@echo "make check   format, lint, types"
 	@echo "make core    prove that geobounds works without torch"
+	@echo "make fuzz    search for inputs that crash the readers, SECONDS=600 each"
 	@echo "make clean   remove environments and results"
 
 install: $(VENV)/.installed
@@ -42,6 +44,13 @@ core:
 	$(PYTHON) -m venv --clear $(CORE)
 	$(CORE)/bin/python -m pip install --quiet --constraint constraints.txt .
 	cd tests && ../$(CORE)/bin/python core_only.py
+
+# What is found is kept in a folder beside the seeds; see tests/fuzz/run.py.
+fuzz: install
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[fuzz]"
+	for name in heads certificates command; do \
+	  $(BIN)/python tests/fuzz/run.py $$name -max_total_time=$(SECONDS) || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) $(CORE) $(REPORT)

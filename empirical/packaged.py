@@ -119,8 +119,13 @@ def cache_folder() -> Path:
     """Where prepared models are kept: $GEOBOUNDS_CACHE, or the user's cache folder."""
     if own := os.environ.get("GEOBOUNDS_CACHE"):
         return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "geobounds"
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "geobounds"
+    try:
+        return Path.home() / ".cache" / "geobounds"
+    except RuntimeError as error:  # HOME is unset and the user is unknown
+        msg = "models: a cache folder must be known, got no home. Set GEOBOUNDS_CACHE."
+        raise ModelNotFoundError(msg) from error
 
 
 def prepare_gguf(

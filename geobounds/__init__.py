@@ -3,7 +3,12 @@
 from typing import Any
 
 from geobounds.bounds import InversionBounds, inversion_bounds
-from geobounds.certificate import Certificate, certify
+from geobounds.certificate import (
+    Certificate,
+    CertificateSet,
+    certify,
+    certify_all,
+)
 from geobounds.claims import Claim
 from geobounds.errors import (
     ArgumentError,
@@ -31,6 +36,7 @@ __all__ = [
     "CellRegime",
     "Certificate",
     "CertificateFormatError",
+    "CertificateSet",
     "Claim",
     "Counts",
     "GeoboundsError",
@@ -46,6 +52,7 @@ __all__ = [
     "SinkGeometry",
     "Verification",
     "certify",
+    "certify_all",
     "classify",
     "find_sink",
     "inversion_bounds",

@@ -11,6 +11,7 @@ from geobounds.errors import HeadDataError
 
 __all__ = [
     "frozen",
+    "given_array",
     "json_data",
     "positions_of",
     "real_array",
@@ -32,10 +33,38 @@ def frozen(array: np.ndarray) -> np.ndarray:
     return copy
 
 
+def given_array(data: Any, name: str, function: str = "HeadData") -> np.ndarray:
+    """Return what numpy makes of the data; refuse ragged lists and masked arrays."""
+    if isinstance(data, np.ma.MaskedArray):  # its mask would be lost
+        msg = (
+            f"{function}: {name} must be a plain array, got a masked array. "
+            "Fill it, and pass the mask as visible."
+        )
+        raise TypeError(msg)
+    try:
+        return np.asarray(data)
+    except ValueError as error:
+        msg = f"{function}: {name} must be one rectangular array, got a ragged list."
+        raise HeadDataError(msg) from error
+
+
 def real_array(
-    data: Any, name: str, function: str = "HeadData"
+    data: Any, name: str, function: str = "HeadData", dtype: str | None = None
 ) -> tuple[np.ndarray, str]:
-    """Return the data as float16/32/64 without loss, and the name of its own dtype."""
+    """Return the data as float16/32/64 without loss, and the name of its own dtype.
+
+    ``dtype="bfloat16"`` says that uint16 numbers are the bits of bfloat16 ones.
+    """
+    if dtype is not None:
+        found = given_array(data, name, function)
+        if dtype != "bfloat16" or found.dtype.newbyteorder("=") != np.uint16:
+            msg = (
+                f'{function}: dtype must be "bfloat16" with uint16 arrays, or None, '
+                f"got dtype={dtype!r} with {name} of {found.dtype}."
+            )
+            raise TypeError(msg)
+        wide = np.asarray(found.astype(np.uint32) << 16)
+        return wide.view(np.float32), dtype
     if isinstance(data, (tuple, list)):
         _refuse_nested_arrays(data, name, function)
     if hasattr(data, "detach"):  # a torch tensor, without importing torch
@@ -50,11 +79,7 @@ def real_array(
                 f"got dtype {data.dtype}."
             )
             raise TypeError(msg) from error
-    try:
-        array = np.asarray(data)
-    except ValueError as error:  # ragged lists
-        msg = f"{function}: {name} must be one rectangular array, got a ragged list."
-        raise HeadDataError(msg) from error
+    array = given_array(data, name, function)
     if array.dtype.name == "bfloat16":  # ml_dtypes
         return array.astype(np.float32), "bfloat16"
     if array.dtype.kind in "iub" and array.size:
@@ -113,7 +138,7 @@ def positions_of(given: Any, n_query: int, n_key: int) -> Int[np.ndarray, " n_qu
     """Return the position of each query among the keys; by default the last ones."""
     if given is None:
         return frozen(np.arange(n_query) + max(n_key - n_query, 0))
-    positions = np.asarray(given)
+    positions = given_array(given, "query_positions")
     if positions.dtype.kind not in "iu":
         msg = (
             f"HeadData: query_positions must be integers, got dtype {positions.dtype}."
@@ -158,7 +183,7 @@ def visibility(
         raise HeadDataError(msg)
     if hasattr(given, "detach"):
         given = given.detach().cpu().numpy()
-    mask = np.asarray(given)
+    mask = given_array(given, "visible")
     if mask.dtype != bool:
         msg = (
             f"HeadData: visible must be a bool array, got dtype {mask.dtype}. "
@@ -182,7 +207,7 @@ def sink_index(sink: Any, n_key: int) -> int | None:
     if sink is None:
         return None
     if isinstance(sink, bool) or not isinstance(sink, (int, np.integer)):
-        msg = f"HeadData: sink must be a key index or None, got sink={sink!r}."
+        msg = f"HeadData: sink must be a key index or None, got sink={sink!r:.40}."
         raise TypeError(msg)
     if not 0 <= sink < n_key:
         msg = (
@@ -199,6 +224,9 @@ def json_data(meta: Mapping[str, Any] | None) -> dict[str, Any]:
         text = json.dumps(dict(meta or {}), allow_nan=False)
     except (TypeError, ValueError) as error:
         msg = f"HeadData: meta must be JSON data, got {meta!r:.60} ({error})."
+        raise HeadDataError(msg) from error
+    except RecursionError as error:
+        msg = "HeadData: meta must be JSON data, got lists or mappings nested too deep."
         raise HeadDataError(msg) from error
     data: dict[str, Any] = json.loads(text)
     return data

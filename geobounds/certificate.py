@@ -8,11 +8,11 @@ numbers are exact. ``geobounds.verify`` repeats the argument without this module
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from geobounds.claims import (
     Regime,
     claim_from_json,
     claim_to_json,
+    require_usable,
 )
 from geobounds.errors import ArgumentError, CertificateFormatError
 from geobounds.files import write_text
@@ -30,12 +31,15 @@ from geobounds.head import HeadData
 from geobounds.pairwise import PairwiseRegime, check_pairwise, fit_pairwise
 from geobounds.regime import CellRegime, InversionRegime, check_cells, fit_cells
 from geobounds.selection import Ranking, Selection, rank, scores_of
-from geobounds.separability import interval_counts, selection_counts
+from geobounds.separability import Interval, interval_counts, selection_counts
 
-__all__ = ["Certificate", "certify"]
+__all__ = ["Certificate", "CertificateSet", "certify", "certify_all"]
 
 FORMAT = "geobounds-certificate"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+SET_FORMAT = "geobounds-certificates"
+# Version 1 had no interval of the measured F and no head without values.
+_READABLE = (1, 2)
 
 
 class Certificate(Mapping[int, Claim]):
@@ -61,12 +65,14 @@ class Certificate(Mapping[int, Claim]):
         head: dict[str, Any],
         provenance: dict[str, Any],
         versions: dict[str, str],
+        format_version: int = FORMAT_VERSION,
     ) -> None:
         self.claims = {claim.n: claim for claim in claims}
         self.definitions = definitions
         self.head = head
         self.provenance = provenance
         self.versions = versions
+        self.format_version = format_version
 
     def __getitem__(self, n: int) -> Claim:
         """Return the claim for N."""
@@ -99,7 +105,7 @@ class Certificate(Mapping[int, Claim]):
             share = "-" if c.tightness is None else f"{float(c.tightness):.3f}"
             lines.append(
                 f"{c.n:>5} {_down(c.precision):>7} {_down(c.recall):>7} "
-                f"{_down(c.f_score):>7} {_down(c.measured):>7} {share:>6}  "
+                f"{_down(c.f_score):>7} {_shown(c.measured):>7} {share:>6}  "
                 f"{c.verdict}{' (boundary tie)' if c.boundary_tie else ''}"
             )
         return "\n".join(lines)
@@ -108,7 +114,7 @@ class Certificate(Mapping[int, Claim]):
         """Return the certificate as JSON data, its own SHA-256 included."""
         body = {
             "format": FORMAT,
-            "version": FORMAT_VERSION,
+            "version": self.format_version,
             "definitions": self.definitions,
             "head": self.head,
             "claims": [claim_to_json(claim) for claim in self.claims.values()],
@@ -130,32 +136,23 @@ class Certificate(Mapping[int, Claim]):
         CertificateFormatError
             Not such a file, another version, or a digest that does not fit.
         """
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            msg = f"Certificate: {path} must be a JSON file ({error})."
-            raise CertificateFormatError(msg) from error
-        return cls.from_dict(data)
+        return cls.from_dict(_read(path))
 
     @classmethod
     def from_dict(cls, data: Any) -> "Certificate":
         """Build a certificate from the JSON data of ``to_dict``."""
         try:
-            found = (data["format"], data["version"])
-            if found != (FORMAT, FORMAT_VERSION):
-                msg = (
-                    f"Certificate: format must be {FORMAT} version {FORMAT_VERSION}, "
-                    f"got {found[0]!r} version {found[1]!r}."
-                )
-                raise CertificateFormatError(msg)
+            _require_format(data, FORMAT, _READABLE)
             certificate = cls(
                 [claim_from_json(claim) for claim in data["claims"]],
                 definitions=dict(data["definitions"]),
                 head=dict(data["head"]),
                 provenance=dict(data["provenance"]),
                 versions=dict(data["versions"]),
+                format_version=data["version"],
             )
             same = certificate.to_dict() == data
+            str(certificate), repr(certificate)  # what cannot be shown is malformed
         except (
             LookupError,
             TypeError,
@@ -168,12 +165,96 @@ class Certificate(Mapping[int, Claim]):
             msg = f"Certificate: a field is missing or malformed ({error!r})."
             raise CertificateFormatError(msg) from error
         if not same:
-            msg = (
-                "Certificate: sha256 must fit the content, got another digest or "
-                "unknown fields. The file was changed."
-            )
-            raise CertificateFormatError(msg)
+            raise CertificateFormatError(_CHANGED)
         return certificate
+
+
+class CertificateSet(Sequence[Certificate]):
+    """Certificates of several heads in one file, such as all heads of a model.
+
+    Attributes
+    ----------
+    certificates : tuple of Certificate
+        In the order given; the set itself is a sequence of them.
+    """
+
+    def __init__(self, certificates: Iterable[Certificate]) -> None:
+        self.certificates = tuple(certificates)
+        if not self.certificates:
+            msg = "CertificateSet: certificates must not be empty."
+            raise ArgumentError(msg)
+
+    @overload
+    def __getitem__(self, place: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Certificate, ...]: ...
+    def __getitem__(self, place: Any) -> Any:
+        """Return the certificate at this place."""
+        return self.certificates[place]
+
+    def __len__(self) -> int:
+        """Return the number of certificates."""
+        return len(self.certificates)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"CertificateSet({len(self)} certificates)"
+
+    def __str__(self) -> str:
+        """Return one table a certificate."""
+        return "\n\n".join(map(str, self.certificates))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the set as JSON data, its own SHA-256 included."""
+        body = {
+            "format": SET_FORMAT,
+            "version": FORMAT_VERSION,
+            "certificates": [c.to_dict() for c in self.certificates],
+        }
+        return body | {"sha256": _digest(body)}
+
+    def save(self, path: str | Path) -> None:
+        """Write the set as JSON, whole or not at all."""
+        write_text(Path(path), json.dumps(self.to_dict(), indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "CertificateSet":
+        """Read a set; raises CertificateFormatError as ``Certificate.load`` does."""
+        return cls.from_dict(_read(path))
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "CertificateSet":
+        """Build a set from the JSON data of ``to_dict``."""
+        _require_format(data, SET_FORMAT, (FORMAT_VERSION,))
+        members = data.get("certificates")
+        if not isinstance(members, list) or not members:
+            msg = "Certificate: certificates must be a list of at least one."
+            raise CertificateFormatError(msg)
+        found = cls(Certificate.from_dict(member) for member in members)
+        if found.to_dict() != data:
+            raise CertificateFormatError(_CHANGED)
+        return found
+
+
+def certify_all(heads: Iterable[HeadData], **options: Any) -> CertificateSet:
+    """Certify several heads, such as all of a model, with the same options.
+
+    Parameters
+    ----------
+    heads : iterable of HeadData
+        For what ``empirical.heads`` returns: ``heads(model, ids).values()``.
+    **options
+        As for ``certify``.
+
+    Returns
+    -------
+    CertificateSet
+        One certificate a head, in order; ``verify(set, *heads)`` checks it.
+    """
+    if not isinstance(heads, Iterable):
+        msg = f"certify_all: heads must be several, got {type(heads).__name__}."
+        raise TypeError(msg)
+    return CertificateSet(certify(head, **options) for head in heads)
 
 
 def certify(
@@ -185,6 +266,7 @@ def certify(
     resolution: int = 9,
     ranking: Any = "weight",
     sink_policy: str = "keep",
+    settle_doubt: bool = True,
 ) -> Certificate:
     """Certify lower bounds on precision, recall and F of one query (Euclidean).
 
@@ -207,6 +289,10 @@ def certify(
         As for ``measure``.
     sink_policy : "keep", "drop" or "compete"
         As for ``measure``.
+    settle_doubt : bool
+        Whether comparisons within the rounding radius are settled exactly. If not,
+        the measured F may be an interval, cells are rounded outward, and where F = 1
+        stays open the verdict is "undecided".
 
     Returns
     -------
@@ -224,6 +310,9 @@ def certify(
 
     Notes
     -----
+    A head without values can be certified under a PairwiseRegime given: the claims are
+    then about all values that meet it, and nothing is measured.
+
     Statements T1 with T6 (cells) or T4 (pairwise), or T2 (inversions). All arithmetic
     behind a claim is in integers and fractions, so no rounding enters. Source: T1,
     T2 (b), T6 and T4's closed form are ours; the definitions, T2 (a) and the setting of
@@ -238,10 +327,12 @@ def certify(
         2  1.0000  1.0000  1.0000  1.0000  1.000  separable
     """
     order = rank(head, query, ranking, sink_policy, function="certify")
-    head.require_values("certify")
+    grid = _grid(n, order, regime)
+    if not isinstance(regime, PairwiseRegime):
+        head.require_values("certify")
     claims = [
-        _claim(head, order.select(k, "certify"), regime, resolution)
-        for k in _grid(n, order, regime)
+        _claim(head, order.select(k, "certify"), regime, resolution, settle_doubt)
+        for k in grid
     ]
     row = order.row
     scores = None
@@ -268,7 +359,7 @@ def certify(
             "query_position": int(head.query_positions[row]),
             "n_key": head.n_key,
             "n_candidates": order.n_candidates,
-            "d_head": head.d_head,
+            "d_head": None if head.values is None else head.d_head,
             "mass": str(_exact_mass(head, row)),
         },
         # A certificate is handed on; the text that was read need not be.
@@ -309,6 +400,10 @@ def _grid(
         return grid
     # Anything that is not iterable is one N; select() refuses what is no integer.
     grid = list(n) if isinstance(n, Iterable) else [n]
+    for k in grid:
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+            msg = f"certify: n must be an int, got n={k!r:.40}."
+            raise TypeError(msg)
     if not grid or len(set(grid)) < len(grid):
         msg = f"certify: n must hold different numbers, at least one, got n={grid}."
         raise ArgumentError(msg)
@@ -323,17 +418,22 @@ def _claim(
     selection: Selection,
     regime: str | CellRegime | PairwiseRegime,
     resolution: int,
+    settle_doubt: bool,  # noqa: FBT001 - handed through
 ) -> Claim:
-    measured = selection_counts(head, selection)
+    measured: Fraction | Interval | None = None
+    true = None
+    if head.values is not None:
+        true = selection_counts(head, selection, settle_doubt=settle_doubt)
+        measured = true.f_score.lower if true.f_score.exact else true.f_score
     n, n_unselected = selection.n, len(selection.unselected)
-    if regime == "inversions":
-        g = measured.inversions_upper
+    if true is not None and regime == "inversions":
+        g = true.inversions_upper
         bounds = inversion_bounds(n, n_unselected, g)
         fp, fn = min(g, n_unselected), min(g, n)
         p, r, f = bounds.precision, bounds.recall, bounds.f_joint
         found: Regime = InversionRegime(n, g)
     else:
-        fitted = _fitted(head, selection, regime, resolution)
+        fitted = _fitted(head, selection, regime, resolution, settle_doubt)
         counts = interval_counts(fitted.enclosure(head, selection))
         found = fitted
         fp, fn = counts.fp_upper, counts.fn_upper
@@ -348,7 +448,7 @@ def _claim(
         p,
         r,
         f,
-        measured.f_score.lower,
+        measured,
         found,
     )
 
@@ -358,16 +458,21 @@ def _fitted(
     selection: Selection,
     regime: str | CellRegime | PairwiseRegime,
     resolution: int,
+    settle_doubt: bool,  # noqa: FBT001 - handed through
 ) -> CellRegime | PairwiseRegime:
     """Fit the regime of that name, or check the one given."""
     if isinstance(regime, CellRegime):
         check_cells(regime, head, selection)
         return regime
     if isinstance(regime, PairwiseRegime):
-        check_pairwise(regime, head, selection)
+        if head.values is not None:
+            check_pairwise(regime, head, selection)
+        require_usable(regime, head, selection)
         return regime
     if regime == "cells":
-        return fit_cells(head, selection, resolution=resolution)
+        return fit_cells(
+            head, selection, resolution=resolution, settle_doubt=settle_doubt
+        )
     scope = regime.removeprefix("pairwise").removeprefix("-") or "all"
     return fit_pairwise(head, selection, scope)
 
@@ -380,6 +485,48 @@ def _exact_mass(head: HeadData, row: int) -> Fraction:
 def _down(x: Fraction) -> str:
     """Four decimals, rounded down: a printed bound must not exceed the bound."""
     return f"{int(x * 10_000) / 10_000:.4f}"
+
+
+def _shown(measured: Fraction | Interval | None) -> str:
+    """Return the measured F; the middle of an interval is marked."""
+    if measured is None:
+        return "-"
+    if isinstance(measured, Interval):
+        return f"~{float(measured):.4f}"
+    return _down(measured)
+
+
+_CHANGED = (
+    "Certificate: sha256 must fit the content, got another digest or unknown fields. "
+    "The file was changed."
+)
+
+
+def _read(path: str | Path) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            msg = "a key stands twice"
+            raise ValueError(msg)
+        return dict(pairs)
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        return json.loads(text, object_pairs_hook=once)
+    except (OSError, TypeError, ValueError, RecursionError) as error:
+        msg = f"Certificate: {path} must be a JSON file ({error})."
+        raise CertificateFormatError(msg) from error
+
+
+def _require_format(data: Any, kind: str, versions: tuple[int, ...]) -> None:
+    facts = data if isinstance(data, dict) else {}
+    found = facts.get("format"), facts.get("version")
+    if found[0] != kind or type(found[1]) is not int or found[1] not in versions:
+        known = " or ".join(map(str, versions))
+        msg = (
+            f"Certificate: format must be {kind} version {known}, "
+            f"got {found[0]!r:.60} version {found[1]!r:.60}."
+        )
+        raise CertificateFormatError(msg)
 
 
 def _versions() -> dict[str, str]:

@@ -4,12 +4,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from geobounds.errors import CertificateFormatError
+from geobounds.errors import AssumptionError, CertificateFormatError
+from geobounds.head import HeadData
 from geobounds.integers import parse_fraction
-from geobounds.pairwise import PairwiseRegime
+from geobounds.pairwise import PairwiseRegime, sink_place
 from geobounds.regime import Cell, CellRegime, InversionRegime
+from geobounds.selection import Selection
+from geobounds.separability import Interval
 
-__all__ = ["REGIMES", "Claim", "Regime", "claim_from_json", "claim_to_json"]
+__all__ = [
+    "REGIMES",
+    "Claim",
+    "Regime",
+    "claim_from_json",
+    "claim_to_json",
+    "require_usable",
+]
 
 REGIMES = (
     "cells",
@@ -48,8 +58,9 @@ class Claim:
         Upper bounds on FP and FN.
     precision, recall, f_score : Fraction
         Lower bounds on P_N, R_N and F_N.
-    measured : Fraction
-        The measured F_N.
+    measured : Fraction, Interval or None
+        The measured F_N; an interval where rounding leaves it open and the exact path
+        was forbidden; None for a head without values.
     regime : CellRegime, PairwiseRegime or InversionRegime
         What the bounds follow from.
     """
@@ -63,20 +74,80 @@ class Claim:
     precision: Fraction
     recall: Fraction
     f_score: Fraction
-    measured: Fraction
+    measured: Fraction | Interval | None
     regime: Regime
 
     @property
     def tightness(self) -> Fraction | None:
-        """Certified F over measured F; None where the measured F is 0."""
-        return self.f_score / self.measured if self.measured else None
+        """Certified F over measured F; None where the measured F is 0 or not known."""
+        if not isinstance(self.measured, Fraction) or not self.measured:
+            return None
+        return self.f_score / self.measured
 
     @property
     def verdict(self) -> str:
-        """The word for the bound on F_N: separable (1), bounded or vacuous (0)."""
+        """The word for the bound on F_N: separable (1), bounded or vacuous (0).
+
+        ``undecided`` where rounding leaves open whether F_N = 1 and the exact path was
+        forbidden.
+        """
         if self.f_score == 1:
             return "separable"
+        x = self.measured
+        if isinstance(x, Interval) and x.lower < x.upper == 1:
+            return "undecided"
         return "bounded" if self.f_score else "vacuous"
+
+
+def require_usable(
+    regime: PairwiseRegime, head: HeadData, selection: Selection
+) -> None:
+    """Refuse a regime given that no certificate can hold, whatever the values are.
+
+    It has numbers without a use, or lacks a cosine though values are not zero.
+    """
+    sink_at = sink_place(head, selection)
+    sink_selected = sink_at is not None and sink_at < selection.n
+    tokens = {key for key, _, _ in regime.token_norms}
+    named = set(selection.keys.tolist()) if regime.scope == "roles-norms" else set()
+    missing = _missing_cosines(regime, head, selection)
+    if regime.pull_across is not None and not sink_selected:
+        name = "pull_across"
+        need = "be left out unless the sink is selected, got a number"
+    elif not tokens <= named:
+        name = "token_norms"
+        need = f"hold candidates only, for roles-norms, got key {min(tokens - named)}"
+    elif missing:
+        name = missing[0]
+        need = "be given where no value is zero, got None"
+    else:
+        return
+    msg = f"certify: {name} must {need}."
+    raise AssumptionError(msg, statement="T4", assumption=name, measured=None)
+
+
+def _missing_cosines(
+    regime: PairwiseRegime, head: HeadData, selection: Selection
+) -> list[str]:
+    """Return the cosines left out though both values of a pair cannot be zero."""
+    n, by_role = selection.n, regime.scope != "all"
+    spans = regime._spans(head, selection)
+    solid = {place for place, (low, _) in enumerate(spans) if low > 0}
+    sink = {place for place in solid if place == sink_place(head, selection)}
+    plain = solid - sink
+    inside = {i for i in plain if i < n} if by_role else plain
+    outside = {i for i in plain if i >= n} if by_role else plain
+    pairs = {
+        "cosine_selected": (inside, inside),
+        "cosine_across": (inside, outside),
+        "sink_selected": (sink, inside),
+        "sink_across": (sink, outside if any(i < n for i in sink) else inside),
+    }
+    return [
+        name
+        for name, (rows, columns) in pairs.items()
+        if getattr(regime, name) is None and any(i != k for i in rows for k in columns)
+    ]
 
 
 def claim_to_json(claim: Claim) -> dict[str, Any]:
@@ -92,7 +163,7 @@ def claim_to_json(claim: Claim) -> dict[str, Any]:
         "precision": str(claim.precision),
         "recall": str(claim.recall),
         "f_score": str(claim.f_score),
-        "measured": str(claim.measured),
+        "measured": _measured_to_json(claim.measured),
         "verdict": claim.verdict,
     }
 
@@ -109,9 +180,22 @@ def claim_from_json(data: dict[str, Any]) -> Claim:
         parse_fraction(data["precision"]),
         parse_fraction(data["recall"]),
         parse_fraction(data["f_score"]),
-        parse_fraction(data["measured"]),
+        _measured_from_json(data["measured"]),
         _regime_from_json(data["n"], data["regime"]),
     )
+
+
+def _measured_to_json(measured: Fraction | Interval | None) -> Any:
+    if isinstance(measured, Interval):
+        return [str(measured.lower), str(measured.upper)]
+    return None if measured is None else str(measured)
+
+
+def _measured_from_json(data: Any) -> Fraction | Interval | None:
+    if isinstance(data, list):
+        low, high = map(parse_fraction, data)
+        return Interval(low, high)
+    return None if data is None else parse_fraction(data)
 
 
 def _regime_to_json(regime: Regime) -> dict[str, Any]:
@@ -139,7 +223,7 @@ def _regime_to_json(regime: Regime) -> dict[str, Any]:
 def _regime_from_json(n: int, data: dict[str, Any]) -> Regime:
     name = data["name"]
     if name not in REGIMES:
-        msg = f"Certificate: regime must be one of {REGIMES}, got {name!r}."
+        msg = f"Certificate: regime must be one of {REGIMES}, got {name!r:.60}."
         raise CertificateFormatError(msg)
     if name == "inversions":
         return InversionRegime(n, data["inversions"])

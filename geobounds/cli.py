@@ -10,11 +10,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from geobounds.certificate import certify
+from geobounds.certificate import CertificateSet, certify
 from geobounds.cli_parser import parser
 from geobounds.errors import ArgumentError, GeoboundsError
 from geobounds.head import HeadData
@@ -26,18 +28,30 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
-    options = parser(_version()).parse_args(arguments)
     try:
-        return _COMMANDS[options.command](options)
+        options = parser(_version()).parse_args(arguments)
+    except SystemExit:  # help and version are printed
+        with suppress(OSError):
+            _flush()
+        raise
+    try:
+        code = _COMMANDS[options.command](options)
+        _flush()
+        return code
     except GeoboundsError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         _fail("interrupted; a scan goes on where it stopped when run again.")
         return 130
     except BrokenPipeError:  # the reader of our output left; nothing to say
+        sys.stdout = None  # or Python would try at exit
         sys.stderr.close()
         return 0
+    except MemoryError:
+        return _fail(f"{options.command}: memory must suffice, got less than needed.")
     except OSError as error:
+        with suppress(OSError):
+            _flush()
         where = f": {error.filename}" if error.filename else ""
         return _fail(f"{options.command}: {error.strerror or error}{where}.")
     except ModuleNotFoundError as error:
@@ -51,6 +65,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _fail(message: str) -> int:
     print(f"geobounds: {message}", file=sys.stderr)
     return 2
+
+
+def _flush() -> None:
+    """Write out what was printed: a full disk shows here, not as Python exits."""
+    try:
+        if sys.stdout is not None:  # it may be closed
+            sys.stdout.flush()
+    except OSError:
+        sys.stdout = None  # or Python would try at exit
+        raise
+
+
+def _print(text: str) -> None:
+    """Print text that may hold any letters; one that stdout lacks gets its escape."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def _version() -> str:
@@ -112,7 +142,7 @@ def _capture(options: argparse.Namespace) -> int:
         log=lambda line: print(line, file=sys.stderr),
     )
     head.save(options.out)
-    print(f"head: {options.out}, {head!r}")
+    _print(f"head: {options.out}, {head!r}")
     return 0
 
 
@@ -130,46 +160,55 @@ def _inspect(options: argparse.Namespace) -> int:
 
         save_drawing(distance_by_weight(found), Path(options.plot))
     text = json.dumps(found.to_dict(), indent=1) if options.json else str(found)
-    # Tokens hold any letters; a terminal that lacks one gets its escape.
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding))
+    _print(text)
     return 0
 
 
 def _certify(options: argparse.Namespace) -> int:
-    certificate = certify(
-        HeadData.load(options.head),
-        options.n,
-        query=options.query,
-        regime=options.regime,
-        resolution=options.resolution,
-        ranking=options.ranking,
-        sink_policy=options.sink_policy,
-    )
+    names = ("query", "regime", "resolution", "ranking", "sink_policy")
+    chosen = {name: getattr(options, name) for name in names}
+    several, found = len(options.heads) > 1, []
+    for path in options.heads:
+        head = HeadData.load(path)
+        try:
+            found.append(certify(head, options.n, **chosen))
+        except GeoboundsError as error:
+            return _fail(f"{path}: {error}" if several else str(error))
+    certificate = CertificateSet(found) if several else found[0]
     if options.out:
+        out = Path(options.out)
+        if out.exists() and any(map(out.samefile, options.heads)):
+            msg = f"certify: --out must not be a head file read, got {options.out!r}."
+            raise ArgumentError(msg)
         certificate.save(options.out)
     if options.json:
         print(json.dumps(certificate.to_dict(), indent=1))
+    elif several:
+        pairs = zip(options.heads, found, strict=True)
+        _print("\n\n".join(f"{path}\n{table}" for path, table in pairs))
     else:
         print(certificate)
     return 0
 
 
 def _verify(options: argparse.Namespace) -> int:
-    for path in (options.certificate, options.head):
+    for path in (options.certificate, *options.heads):
         if not Path(path).is_file():
             msg = f"verify: {path} must be a file, got none there."
             raise ArgumentError(msg)
-    outcome = verify(options.certificate, options.head)
+    outcome = verify(options.certificate, *options.heads)
     if options.json:
-        print(json.dumps({"ok": outcome.ok, "reasons": outcome.reasons}, indent=1))
+        print(json.dumps(asdict(outcome), indent=1))
     elif outcome:
         data = json.loads(Path(options.certificate).read_text(encoding="utf-8"))
-        numbers = [claim["n"] for claim in data["claims"]]
-        print(f"holds: {len(numbers)} claims, N = {', '.join(map(str, numbers))}")
+        if outcome.conditional:
+            print("holds for values that meet the regime; the head file has no values.")
+        for part in data.get("certificates", [data]):
+            numbers = [claim["n"] for claim in part["claims"]]
+            print(f"holds: {len(numbers)} claims, N = {', '.join(map(str, numbers))}")
     else:
         print("does not hold:")
-        print("\n".join(f"  {reason}" for reason in outcome.reasons))
+        _print("\n".join(f"  {reason}" for reason in outcome.reasons))
     return 0 if outcome else 1
 
 

@@ -86,11 +86,16 @@ def parser(version: str) -> argparse.ArgumentParser:
 
     cert = commands.add_parser(
         "certify",
-        help="certify one head from a file",
+        help="certify heads from files",
         description="Certify lower bounds on precision, recall and F of one query of "
         "a head saved with HeadData.save, and print them as a table.",
     )
-    cert.add_argument("head", metavar="HEAD.npz", help="head (.npz or .safetensors)")
+    cert.add_argument(
+        "heads",
+        metavar="HEAD.npz",
+        nargs="+",
+        help="head (.npz or .safetensors); several give one file with all certificates",
+    )
     cert.add_argument(
         "--n",
         type=_numbers,
@@ -121,7 +126,12 @@ def parser(version: str) -> argparse.ArgumentParser:
         "code that made it. Exit code 0 only if everything holds.",
     )
     check.add_argument("certificate", metavar="CERT.json")
-    check.add_argument("head", metavar="HEAD.npz", help="head (.npz or .safetensors)")
+    check.add_argument(
+        "heads",
+        metavar="HEAD.npz",
+        nargs="+",
+        help="head (.npz or .safetensors); several for a file of several certificates",
+    )
     check.add_argument("--json", action="store_true", help="print JSON")
 
     theorems = commands.add_parser(
@@ -230,6 +240,6 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         numbers = tuple(int(part) for part in text.split(","))
     except ValueError:
-        msg = f"must be whole numbers separated by commas, got {text!r}"
+        msg = f"must be whole numbers separated by commas, got {text!r:.60}"
         raise argparse.ArgumentTypeError(msg) from None
     return numbers

@@ -1,5 +1,6 @@
 """Writing files whole or not at all."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -12,9 +13,18 @@ __all__ = ["replacing", "write_text"]
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that takes its place on success."""
-    handle, name = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix
-    )
+    if path.exists() and not path.is_file() and not path.is_dir():
+        yield path  # a pipe or a device is written to, never replaced
+        return
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix
+        )
+    except OSError as error:
+        error.filename = str(path)  # not the temporary name
+        raise
     os.close(handle)
     try:
         yield Path(name)

@@ -30,7 +30,7 @@ from geobounds.arrays import (
 from geobounds.errors import ArgumentError, HeadDataError
 from geobounds.integers import common_integers
 
-__all__ = ["HeadData", "split_heads"]
+__all__ = ["HeadData", "require_head", "split_heads"]
 
 
 class HeadData:
@@ -52,6 +52,9 @@ class HeadData:
         Key index of the attention sink, or None if the head has none.
     meta : mapping, optional
         What produced the head (model, layer, head, text). Must be JSON data.
+    dtype : "bfloat16", optional
+        Says that weights and values are uint16 arrays of bfloat16 bits; other types
+        say what they are.
 
     Raises
     ------
@@ -82,8 +85,9 @@ class HeadData:
         query_positions: Any = None,
         sink: int | None = 0,
         meta: Mapping[str, Any] | None = None,
+        dtype: str | None = None,
     ) -> None:
-        array, self.dtype_name = real_array(weights, "weights")
+        array, self.dtype_name = real_array(weights, "weights", dtype=dtype)
         if array.ndim not in (1, 2):
             raise HeadDataError(weights_shape_message(array.shape))
         rows: Float[np.ndarray, "n_query n_key"] = np.atleast_2d(array)
@@ -103,7 +107,7 @@ class HeadData:
         self.values: Float[np.ndarray, "n_key d_head"] | None = None
         self.value_dtype_name: str | None = None
         if values is not None:
-            vectors, self.value_dtype_name = real_array(values, "values")
+            vectors, self.value_dtype_name = real_array(values, "values", dtype=dtype)
             self.values = frozen(value_vectors(vectors, self.visible))
         self.problems = row_problems(self.weights, self.visible)
         if len(self.problems) == self.n_query:
@@ -262,22 +266,43 @@ class HeadData:
             hasher.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
         return hasher.hexdigest()
 
-    def save(self, path: str | Path) -> None:
-        """Write the head to ``path`` (.npz or .safetensors), whole or not at all."""
-        arrays = {
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays that make up the head, by the names its files use."""
+        found = {
             "weights": self.weights,
             "visible": self.visible,
             "query_positions": self.query_positions,
         }
         if self.values is not None:
-            arrays["values"] = self.values
-        extra = {
+            found["values"] = self.values
+        return found
+
+    def stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return arrays as (dtype, shape, little-endian bytes), and what files add.
+
+        The form in which ``geobounds.verify``, which knows no HeadData, reads a head.
+        """
+        arrays = {
+            name: (
+                array.dtype.name,
+                array.shape,
+                array.astype(array.dtype.newbyteorder("<")).tobytes(),
+            )
+            for name, array in self.arrays().items()
+        }
+        return arrays, self._extra()
+
+    def _extra(self) -> dict[str, Any]:
+        return {
             "sink": self.sink,
             "meta": self.meta,
-            # bfloat16 is held as float32; the files say what it was.
+            # bfloat16 is held as float32 here; files hold its upper half and this tag.
             "dtypes": [self.dtype_name, self.value_dtype_name],
         }
-        headfile.write(Path(path), arrays, extra)
+
+    def save(self, path: str | Path) -> None:
+        """Write the head to ``path`` (.npz or .safetensors), whole or not at all."""
+        headfile.write(Path(path), self.arrays(), self._extra())
 
     @classmethod
     def load(cls, path: str | Path) -> "HeadData":
@@ -291,9 +316,10 @@ class HeadData:
         arrays, extra = headfile.read(Path(path))
         try:
             head = cls(
-                arrays.pop("weights"),
-                arrays.pop("values", None),
-                **arrays,
+                arrays["weights"],
+                arrays.get("values"),
+                visible=arrays.get("visible"),
+                query_positions=arrays.get("query_positions"),
                 sink=extra.get("sink", 0),
                 meta=extra.get("meta"),
             )
@@ -306,10 +332,11 @@ class HeadData:
         head._take_names(weights, values)
         return head
 
-    def _take_names(self, weights: str | None, values: str | None) -> None:
+    def _take_names(self, weights: object, values: object) -> None:
         """Keep the name of the type the numbers came in, where it was widened."""
         for attribute, name in (("dtype_name", weights), ("value_dtype_name", values)):
-            if name == "bfloat16":
+            # A file may say so of other types; only float32 holds widened numbers.
+            if name == "bfloat16" and getattr(self, attribute) == "float32":
                 setattr(self, attribute, name)
 
     def __repr__(self) -> str:
@@ -322,7 +349,17 @@ class HeadData:
         )
 
 
-def split_heads(weights: Any, values: Any, **options: Any) -> list[HeadData]:
+def require_head(given: Any, function: str) -> HeadData:
+    """Return ``given`` if it is a head, or refuse it in the name of ``function``."""
+    if not isinstance(given, HeadData):
+        msg = f"{function}: head must be a HeadData, got {type(given).__name__}."
+        raise TypeError(msg)
+    return given
+
+
+def split_heads(
+    weights: Any, values: Any, *, dtype: str | None = None, **options: Any
+) -> list[HeadData]:
     """Split one layer into its heads, each with the values of its KV head.
 
     Parameters
@@ -331,6 +368,8 @@ def split_heads(weights: Any, values: Any, **options: Any) -> list[HeadData]:
         Attention weights of every query head.
     values : array_like of shape (n_kv_heads, n_key, d_head)
         Value vectors of every KV head; n_kv_heads divides n_heads.
+    dtype : "bfloat16", optional
+        As for HeadData.
     **options
         ``visible``, ``query_positions``, ``sink``, ``meta`` as for HeadData, the
         same for every head.
@@ -351,8 +390,8 @@ def split_heads(weights: Any, values: Any, **options: Any) -> list[HeadData]:
     >>> [float(head.values[0, 0]) for head in heads]
     [0.0, 0.0, 1.0, 1.0]
     """
-    rows, dtype_name = real_array(weights, "weights", "split_heads")
-    vectors, value_dtype_name = real_array(values, "values", "split_heads")
+    rows, dtype_name = real_array(weights, "weights", "split_heads", dtype)
+    vectors, value_dtype_name = real_array(values, "values", "split_heads", dtype)
     for name, array, axes, shape in (
         ("weights", rows, (2, 3), "(n_heads, n_query, n_key) or (n_heads, n_key)"),
         ("values", vectors, (3,), "(n_kv_heads, n_key, d_head)"),

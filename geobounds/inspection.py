@@ -259,7 +259,7 @@ def inspect(
     return Inspection(
         origin=_origin(head.meta),
         query_position=position,
-        query_token=tokens[position] if tokens else None,
+        query_token=tokens[position] if tokens and position < len(tokens) else None,
         n=choice.n,
         n_candidates=order.n_candidates,
         ranking=ranking if isinstance(ranking, str) else "scores",

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from geobounds.errors import GeoboundsError
+from geobounds.errors import ArgumentError, GeoboundsError
 
 __all__ = [
     "common_integers",
+    "exact_number",
     "parse_fraction",
     "refuse_flush_to_zero",
     "shown",
@@ -107,6 +108,15 @@ def parse_fraction(text: object) -> Fraction:
             return value
     msg = f"must be a fraction in lowest terms such as '2/3', got {text!r:.40}"
     raise ValueError(msg)
+
+
+def exact_number(x: Any, name: str, function: str) -> Fraction:
+    """Return the exact number that ``x`` holds, or refuse it by its name."""
+    try:
+        return Fraction(x)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        msg = f"{function}: {name} must be a finite number, got {x!r:.40}."
+        raise ArgumentError(msg) from error
 
 
 def shown(x: Fraction) -> str:

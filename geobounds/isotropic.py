@@ -11,7 +11,7 @@ import numpy as np
 from geobounds.errors import ArgumentError
 from geobounds.exact import ExactGeometry
 from geobounds.head import HeadData
-from geobounds.integers import square_root_enclosure
+from geobounds.integers import exact_number, square_root_enclosure
 from geobounds.power import Enclosure
 from geobounds.selection import Selection
 from geobounds.separability import Counts, interval_counts
@@ -98,7 +98,8 @@ class IsotropicRegime:
 
     def __post_init__(self) -> None:
         """Refuse what is no probability."""
-        object.__setattr__(self, "probability", Fraction(self.probability))
+        exact = exact_number(self.probability, "probability", "IsotropicRegime")
+        object.__setattr__(self, "probability", exact)
         _require(2, 2, 1, self.probability, "IsotropicRegime")
 
     def enclosure(self, head: HeadData, selection: Selection) -> Enclosure:
@@ -160,7 +161,7 @@ def _require(
         if value < smallest:
             msg = f"{function}: {name} must be at least {smallest}, got {value}."
             raise ArgumentError(msg)
-    if not 0 < probability < 1:
+    if not 0 < exact_number(probability, "probability", function) < 1:
         msg = (
             f"{function}: probability must lie strictly between 0 and 1, "
             f"got {probability}."

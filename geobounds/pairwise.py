@@ -29,7 +29,7 @@ from geobounds.cosines import (
 from geobounds.errors import ArgumentError, AssumptionError
 from geobounds.exact import ExactGeometry
 from geobounds.head import HeadData
-from geobounds.integers import shown, square_root_enclosure
+from geobounds.integers import exact_number, shown, square_root_enclosure
 from geobounds.power import Enclosure
 from geobounds.selection import Selection, rank
 from geobounds.separability import Counts, interval_counts
@@ -129,7 +129,7 @@ class PairwiseRegime:
         for name in ("norms_selected", "norms_unselected", "sink_norm"):
             span = getattr(self, name)
             if span is not None:
-                object.__setattr__(self, name, (Fraction(span[0]), Fraction(span[1])))
+                object.__setattr__(self, name, _exact_span(span, name))
         for name in (
             "cosine_selected",
             "cosine_across",
@@ -139,8 +139,19 @@ class PairwiseRegime:
         ):
             number = getattr(self, name)
             if number is not None:
-                object.__setattr__(self, name, Fraction(number))
-        norms = tuple((k, Fraction(a), Fraction(b)) for k, a, b in self.token_norms)
+                exact = exact_number(number, name, "PairwiseRegime")
+                object.__setattr__(self, name, exact)
+        try:
+            norms = tuple(
+                (k, *_exact_span(ends, f"token_norms of {k}"))
+                for k, *ends in self.token_norms
+            )
+        except TypeError as error:
+            msg = (
+                "PairwiseRegime: token_norms must hold (key, least, greatest), "
+                f"got {self.token_norms!r:.60}."
+            )
+            raise ArgumentError(msg) from error
         object.__setattr__(self, "token_norms", norms)
 
     def _refuse_roles(self) -> None:
@@ -216,6 +227,7 @@ class PairwiseRegime:
             msg = "PairwiseRegime: exact_norms must come with n, got n=None."
             raise ArgumentError(msg)
         order = rank(head, query, ranking, sink_policy, function="PairwiseRegime")
+        head.require_values("PairwiseRegime")
         selection = order.select(1 if n is None else n, "PairwiseRegime")
         scope = "all" if n is None else "roles-norms" if exact_norms else "roles"
         return fit_pairwise(head, selection, scope)
@@ -230,6 +242,7 @@ class PairwiseRegime:
     ) -> None:
         """Raise AssumptionError unless every number holds for the head, exactly."""
         order = rank(head, query, ranking, sink_policy, function="PairwiseRegime")
+        head.require_values("PairwiseRegime")
         selection = order.select(self.n or 1, "PairwiseRegime")
         check_pairwise(self, head, selection)
 
@@ -280,6 +293,19 @@ class PairwiseRegime:
                 )
             spans.append(span)
         return spans
+
+
+def _exact_span(ends: Any, name: str) -> Span:
+    """Return two ends as exact numbers, or refuse them by their name."""
+    try:
+        low, high = ends
+    except (TypeError, ValueError) as error:
+        msg = f"PairwiseRegime: {name} must be (least, greatest), got {ends!r:.40}."
+        raise ArgumentError(msg) from error
+    return (
+        exact_number(low, name, "PairwiseRegime"),
+        exact_number(high, name, "PairwiseRegime"),
+    )
 
 
 def fit_pairwise(

@@ -13,7 +13,7 @@ from geobounds.cells import Arrangement, arrange, greedy_cuts, require_resolutio
 from geobounds.errors import ArgumentError, AssumptionError
 from geobounds.exact import ExactGeometry
 from geobounds.head import HeadData
-from geobounds.integers import shown
+from geobounds.integers import exact_number, shown
 from geobounds.optimal import MOST_SELECTED, fewest_cuts, optimal_cuts
 from geobounds.power import DotProducts, Enclosure, dot_products
 from geobounds.selection import Selection, rank
@@ -45,8 +45,9 @@ class Cell:
 
     def __post_init__(self) -> None:
         """Take floats for the exact numbers they hold: no comparison may round."""
-        object.__setattr__(self, "norm", Fraction(self.norm))
-        object.__setattr__(self, "dot", Fraction(self.dot))
+        for name in ("norm", "dot"):
+            exact = exact_number(getattr(self, name), name, "Cell")
+            object.__setattr__(self, name, exact)
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ class CellRegime:
         selection = rank(
             head, query, ranking, sink_policy, function="CellRegime"
         ).select(n, "CellRegime")
+        head.require_values("CellRegime")
         return fit_cells(head, selection, resolution=resolution, split=split)
 
     @classmethod
@@ -139,6 +141,7 @@ class CellRegime:
         """
         order = rank(head, query, ranking, sink_policy, function="CellRegime")
         selection = order.select(n, "CellRegime")
+        head.require_values("CellRegime")
         arrangement = arrange(selection, head.sink)
         cuts = fewest_cuts(
             *_columns(dot_products(head, selection), arrangement), arrangement
@@ -162,6 +165,7 @@ class CellRegime:
         selection = rank(
             head, query, ranking, sink_policy, function="CellRegime"
         ).select(self.n, "CellRegime")
+        head.require_values("CellRegime")
         check_cells(self, head, selection)
 
     def enclosure(self, head: HeadData, selection: Selection) -> Enclosure:
@@ -190,6 +194,7 @@ def fit_cells(
     *,
     resolution: int = 9,
     split: str | Sequence[int] = "fast",
+    settle_doubt: bool = True,
 ) -> CellRegime:
     """Fit cells to one selection; see ``CellRegime.fit``."""
     arrangement = arrange(selection, head.sink)
@@ -203,7 +208,7 @@ def fit_cells(
         require_resolution(resolution, arrangement, "CellRegime")
         columns = _columns(dot_products(head, selection), arrangement)
         fast = greedy_cuts(*columns, arrangement, resolution)
-        found = _from_cuts(head, selection, fast)
+        found = _from_cuts(head, selection, fast, settle_doubt=settle_doubt)
         if split == "fast":
             return found
         if selection.n > MOST_SELECTED:
@@ -213,23 +218,32 @@ def fit_cells(
             )
             raise ArgumentError(msg)
         best = optimal_cuts(*columns, arrangement, resolution)
-        other = _from_cuts(head, selection, best)
+        other = _from_cuts(head, selection, best, settle_doubt=settle_doubt)
 
         def certified(regime: CellRegime) -> Fraction:
             return interval_counts(regime.enclosure(head, selection)).f_score.lower
 
         # The search runs in floats; what it found is judged exactly.
         return other if certified(other) >= certified(found) else found
-    return _from_cuts(head, selection, split)
+    return _from_cuts(head, selection, split, settle_doubt=settle_doubt)
 
 
-def _from_cuts(head: HeadData, selection: Selection, cuts: Sequence[int]) -> CellRegime:
-    """Return the regime with these cuts and the exact extremes of every cell."""
+def _from_cuts(
+    head: HeadData,
+    selection: Selection,
+    cuts: Sequence[int],
+    *,
+    settle_doubt: bool = True,
+) -> CellRegime:
+    """Return the regime with these cuts and the extremes of every cell.
+
+    Exact, or rounded outward if doubt is not to be settled.
+    """
     arrangement = arrange(selection, head.sink)
     try:
         boundaries = sorted({*arrangement.boundaries, *map(operator.index, cuts)})
     except TypeError as error:
-        msg = f"CellRegime: split must hold integer cuts, got {list(cuts)}."
+        msg = f"CellRegime: split must hold integer cuts, got {cuts!r:.60}."
         raise TypeError(msg) from error
     if boundaries[0] != 0 or boundaries[-1] != len(selection.keys):
         msg = (
@@ -237,17 +251,45 @@ def _from_cuts(head: HeadData, selection: Selection, cuts: Sequence[int]) -> Cel
             f"got {list(cuts)}."
         )
         raise ArgumentError(msg)
-    exact = ExactGeometry(head, selection)
-    norms, dots = exact.norms[arrangement.order], exact.dots[arrangement.order]
+    if settle_doubt:
+        exact, order = ExactGeometry(head, selection), arrangement.order
+        low = high = exact.norms[order], exact.dots[order]
+        norm_unit, dot_unit = exact.norm_scale, exact.dot_scale
+    else:
+        low, high = _rounded_columns(head, selection, arrangement)
+        norm_unit = dot_unit = Fraction(1)
     cells = []
+    norm: Any
+    dot: Any
     for start, stop in itertools.pairwise(boundaries):
         part = slice(start, stop)
         if stop <= selection.n:
-            norm, dot = norms[part].max(), dots[part].min()
+            norm, dot = high[0][part].max(), low[1][part].min()
         else:
-            norm, dot = norms[part].min(), dots[part].max()
-        cells.append(Cell(start, stop, exact.norm_scale * norm, exact.dot_scale * dot))
+            norm, dot = low[0][part].min(), high[1][part].max()
+        norm, dot = norm_unit * Fraction(norm), dot_unit * Fraction(dot)
+        cells.append(Cell(start, stop, norm, dot))
     return CellRegime(selection.n, tuple(cells))
+
+
+def _rounded_columns(
+    head: HeadData, selection: Selection, arrangement: Arrangement
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Return lower and upper ends of q and t in float64, in arranged order."""
+    x, order = dot_products(head, selection), arrangement.order
+    with np.errstate(all="ignore"):
+        ends = [
+            np.nextafter(center + sign * radius, sign * np.inf)[order]
+            for sign in (-1, 1)
+            for center, radius in ((x.q, x.q_radius), (x.t, x.t_radius))
+        ]
+    if not all(np.isfinite(end).all() for end in ends):
+        msg = (
+            "CellRegime: numbers must be finite in float64 where doubt is not settled, "
+            "got an overflow. Use settle_doubt=True."
+        )
+        raise ArgumentError(msg)
+    return (ends[0], ends[1]), (ends[2], ends[3])
 
 
 def check_cells(regime: CellRegime, head: HeadData, selection: Selection) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from geobounds.arrays import real_array
 from geobounds.errors import ArgumentError
-from geobounds.head import HeadData
+from geobounds.head import HeadData, require_head
 from geobounds.integers import common_integers, refuse_flush_to_zero
 
 __all__ = [
@@ -157,8 +157,8 @@ def rank(
     Statement T10 (T10-optimal): "weight" discards least weight and "contribution" the
     least sum of norms, of all sets of N keys that may be selected.
     """
-    row = head.row_index(query, function)
-    if sink_policy not in SINK_POLICIES:
+    row = require_head(head, function).row_index(query, function)
+    if not isinstance(sink_policy, str) or sink_policy not in SINK_POLICIES:
         msg = (
             f"{function}: sink_policy must be one of {', '.join(SINK_POLICIES)}, "
             f"got sink_policy={sink_policy!r}."
@@ -202,8 +202,27 @@ def random_scores(n_key: int, seed: int | Sequence[int]) -> Float[np.ndarray, " 
     -------
     ndarray of float64, shape (n_key,)
         A permutation of 0, ..., n_key - 1; pass it as ``ranking``.
+
+    Raises
+    ------
+    ArgumentError
+        ``n_key`` is below 1, or the seed is none that numpy takes.
     """
-    order: np.ndarray = np.random.default_rng(seed).permutation(n_key)
+    if isinstance(n_key, bool) or not isinstance(n_key, (int, np.integer)):
+        msg = f"random_scores: n_key must be an int, got n_key={n_key!r}."
+        raise TypeError(msg)
+    if n_key < 1:
+        msg = f"random_scores: n_key must be at least 1, got n_key={n_key}."
+        raise ArgumentError(msg)
+    try:
+        generator = np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        msg = (
+            "random_scores: seed must be a non-negative int or a sequence of them, "
+            f"got seed={seed!r:.40}."
+        )
+        raise ArgumentError(msg) from error
+    order: np.ndarray = generator.permutation(n_key)
     return order.astype(np.float64)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from geobounds.errors import ArgumentError, HeadDataError
-from geobounds.head import HeadData
+from geobounds.head import HeadData, require_head
 
 __all__ = ["SinkGeometry", "find_sink", "sink_geometry"]
 
@@ -79,7 +79,7 @@ def sink_geometry(head: HeadData, *, sink: int | None = None) -> SinkGeometry:
     >>> found.sink_norm, found.median_norm, found.norm_ratio, found.mean_cosine
     (3.0, 9.0, 3.0, 0.0)
     """
-    head.require_values("sink_geometry")
+    require_head(head, "sink_geometry").require_values("sink_geometry")
     seen = np.atleast_1d(head.visible.any(axis=0))
     key = _checked(head, sink, seen)
     others = np.flatnonzero(seen)
@@ -140,7 +140,7 @@ def find_sink(head: HeadData) -> int:
     ...                    visible="causal"))
     0
     """
-    counted = head.visible.copy()
+    counted = require_head(head, "find_sink").visible.copy()
     counted[list(head.problems)] = False
     if head.n_query > 1:
         counted &= head.query_positions[:, None] != np.arange(head.n_key)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int
 
 from geobounds.errors import ArgumentError
-from geobounds.head import HeadData
+from geobounds.head import HeadData, require_head
 from geobounds.integers import common_integers
 
 __all__ = ["HeadClass", "classify", "winning_sources"]
@@ -122,7 +122,7 @@ def classify(head: HeadData, *, first_query: int = 0) -> HeadClass:
     >>> classify(head)
     HeadClass(current=2, sink=0, other=0)
     """
-    head.require_values("classify")
+    require_head(head, "classify").require_values("classify")
     if isinstance(first_query, bool) or not isinstance(first_query, (int, np.integer)):
         msg = f"classify: first_query must be an int, got first_query={first_query!r}."
         raise TypeError(msg)

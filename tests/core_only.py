@@ -35,7 +35,7 @@ def main() -> None:
         )
         assert run.stdout.strip() == str(certificate)
         subprocess.run([*command, "verify", "c.json", "h.npz"], cwd=folder, check=True)
-        # Alone, without the package: the checker needs numpy only.
+        # Alone, without the package: the checker needs Python only.
         alone = folder / "verify.py"
         alone.write_text(Path(gb.verify.__code__.co_filename).read_text())
         subprocess.run(

@@ -76,6 +76,35 @@ def test_a_vacuous_bound_is_no_failure(folder, capsys):
     assert "vacuous" in capsys.readouterr().out
 
 
+def test_certify_of_several_heads_prints_and_saves_all(folder, capsys):
+    assert main(["certify", "h.npz", "other.npz", "-o", "all.json"]) == 0
+    heads = [gb.HeadData.load(name) for name in ("h.npz", "other.npz")]
+    tables = [str(gb.certify(head)) for head in heads]
+    found = gb.CertificateSet.load("all.json")
+
+    assert capsys.readouterr().out == f"h.npz\n{tables[0]}\n\nother.npz\n{tables[1]}\n"
+    assert found.to_dict() == gb.certify_all(heads).to_dict()
+
+
+def test_certify_of_several_heads_prints_json_of_the_set(folder, capsys):
+    arguments = ["h.npz", "other.npz", "--n", "1,2", "--sink-policy", "drop", "--json"]
+    assert main(["certify", *arguments]) == 0
+    heads = [gb.HeadData.load(name) for name in ("h.npz", "other.npz")]
+    expected = gb.certify_all(heads, n=[1, 2], sink_policy="drop").to_dict()
+
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(expected))
+
+
+def test_certify_names_the_head_that_could_not_be_certified(folder, capsys):
+    gb.HeadData([0.5, 0.5], [[1.0], [2.0]]).save("two.npz")
+
+    assert main(["certify", "h.npz", "two.npz", "-o", "all.json"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("geobounds: two.npz: certify: at least 3 candidates are nee")
+    assert not (folder / "all.json").exists()
+
+
 # verify
 
 
@@ -84,6 +113,36 @@ def test_verify_names_the_claims_that_hold(folder, capsys):
 
     assert main(["verify", "two.json", "h.npz"]) == 0
     assert capsys.readouterr().out == "holds: 2 claims, N = 1, 3\n"
+
+
+def test_verify_takes_a_file_of_several_certificates_and_their_heads(folder, capsys):
+    assert main(["certify", "h.npz", "other.npz", "-o", "all.json"]) == 0
+    capsys.readouterr()
+
+    assert main(["verify", "all.json", "h.npz", "other.npz"]) == 0
+    assert capsys.readouterr().out == "holds: 1 claims, N = 2\n" * 2
+    assert main(["verify", "all.json", "other.npz", "h.safetensors"]) == 0
+    capsys.readouterr()
+    assert main(["verify", "all.json", "other.npz"]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "does not hold:"
+    assert [line[:22] for line in out[1:]] == ["  certificate 0: head:"]
+
+
+def test_verify_says_that_claims_about_weights_alone_are_conditional(folder, capsys):
+    bare = gb.HeadData(HEAD.weights[1])
+    bare.save("bare.npz")
+    regime = gb.PairwiseRegime.fit(HEAD, n=2)
+    gb.certify(bare, regime=regime).save("c.json")
+
+    assert main(["verify", "c.json", "bare.npz"]) == 0
+    assert capsys.readouterr().out == (
+        "holds for values that meet the regime; the head file has no values.\n"
+        "holds: 1 claims, N = 2\n"
+    )
+    assert main(["verify", "c.json", "bare.npz", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"ok": True, "reasons": [], "conditional": True}
 
 
 def test_verify_fails_with_reasons(folder, capsys):

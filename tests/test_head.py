@@ -1,5 +1,6 @@
 """HeadData: what is accepted, kept exactly, refused; files; heads of one layer."""
 
+import contextlib
 import json
 import os
 from fractions import Fraction
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
+from safetensors import safe_open
 from safetensors.numpy import save_file
 from strategies import build, heads
 
@@ -31,7 +33,8 @@ def same(a, b):
 
 def header(**fields):
     """Return the header of a head file as an array of bytes."""
-    text = json.dumps({"format": "geobounds-head-1", **fields})
+    fields = {"format": "geobounds-head-1", "dtypes": [None, None]} | fields
+    text = json.dumps(fields)
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
@@ -125,6 +128,79 @@ def test_bfloat16_arrays_are_widened_without_loss():
     assert head.dtype_name == "bfloat16"
     assert head.weights.dtype == np.float32
     assert head.values.tolist() == [[3.0], [1.5]]
+
+
+def bits_of(numbers):
+    """Return numbers that bfloat16 holds as uint16 bits."""
+    return np.array(numbers, dtype=ml_dtypes.bfloat16).view(np.uint16)
+
+
+def test_bfloat16_bits_are_the_same_head_as_tensors_and_arrays():
+    """Three ways to give one head: equal numbers, names and digests."""
+    weights, values = [0.5, 0.2001953125, 0.0], [[3.140625, -0.0], [1e38, 1], [0, 2]]
+    kinds = (
+        (torch.tensor(weights).bfloat16(), torch.tensor(values).bfloat16(), {}),
+        (
+            np.array(weights, dtype=ml_dtypes.bfloat16),
+            np.array(values, dtype=ml_dtypes.bfloat16),
+            {},
+        ),
+        (bits_of(weights), bits_of(values), {"dtype": "bfloat16"}),
+        (bits_of(weights).astype(">u2"), bits_of(values), {"dtype": "bfloat16"}),
+    )
+    found = [gb.HeadData(w, v, sink=None, **options) for w, v, options in kinds]
+    wide = gb.HeadData(found[0].weights, found[0].values, sink=None)
+
+    assert {head.dtype_name for head in found} == {"bfloat16"}
+    assert {head.value_dtype_name for head in found} == {"bfloat16"}
+    assert {head.digest() for head in found} == {wide.digest()}
+    assert all(same(head, found[0]) for head in found)
+    assert wide.dtype_name == "float32"
+
+
+def test_every_number_of_bfloat16_is_widened_without_loss():
+    """All 65,536 patterns; NaN and infinity sit on a key that no query sees."""
+    bits = np.arange(2**16, dtype=np.uint16)
+    numbers = bits.view(ml_dtypes.bfloat16).astype(np.float32)
+    visible = np.isfinite(numbers)
+    weights = np.zeros(2**16, dtype=np.uint16)
+    weights[0] = bits_of(1)
+    head = gb.HeadData(weights, bits[:, None], visible=visible, dtype="bfloat16")
+
+    assert np.array_equal(head.values[:, 0], numbers, equal_nan=True)
+    assert head.values.view(np.uint32)[:, 0].tolist() == [b << 16 for b in range(2**16)]
+
+
+@pytest.mark.parametrize(
+    ("weights", "values", "dtype"),
+    [
+        (np.ones(2, dtype=np.int16), None, "bfloat16"),
+        (np.ones(2, dtype=np.float32), None, "bfloat16"),
+        (np.ones(2, dtype=np.uint32), None, "bfloat16"),
+        ([16256, 16256], None, "bfloat16"),
+        (np.ones(2, dtype=np.uint16), [[1.0], [2.0]], "bfloat16"),
+        (np.ones(2, dtype=np.uint16), None, "float16"),
+        (np.ones(2, dtype=np.float32), None, "float32"),
+    ],
+)
+def test_a_type_is_named_only_for_bits_of_bfloat16(weights, values, dtype):
+    message = r'^HeadData: dtype must be "bfloat16" with uint16 arrays, or None, got'
+
+    with pytest.raises(TypeError, match=message):
+        gb.HeadData(weights, values, dtype=dtype)
+
+
+@pytest.mark.parametrize(("shape", "hint"), [((), r"\(\)"), ((1, 2, 3), "head axis")])
+def test_bits_of_a_wrong_shape_are_refused(shape, hint):
+    with pytest.raises(gb.HeadDataError, match="weights must have shape .*" + hint):
+        gb.HeadData(np.full(shape, 16256, dtype=np.uint16), dtype="bfloat16")
+
+
+def test_whole_numbers_without_a_name_are_no_bits():
+    """uint16 alone are numbers, as they were."""
+    head = gb.HeadData(np.array([1, 3], dtype=np.uint16))
+
+    assert (head.weights.tolist(), head.dtype_name) == ([[1.0, 3.0]], "float64")
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
@@ -351,6 +427,132 @@ def test_a_saved_head_loads_as_it_was(tmp_path, ending, dtype):
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
+def stored_types(path):
+    """Return the types of the arrays in a file, and its header."""
+    if path.suffix == ".npz":
+        with np.load(path) as archive:
+            types = {name: archive[name].dtype.name for name in archive.files}
+            return types, json.loads(archive["header"].tobytes())
+    with safe_open(path, framework="numpy") as archive:
+        names = list(archive.keys())
+        types = {name: archive.get_tensor(name).dtype.name for name in names}
+        return types, json.loads(archive.metadata()["header"])
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_bfloat16_is_stored_in_half_the_space_and_loads_as_it_was(tmp_path, ending):
+    """NaN of a hidden key included."""
+    head = gb.HeadData(
+        torch.tensor([0.5, 0.25, 0.0], dtype=torch.bfloat16),
+        torch.tensor([[1.5, -3e38], [1e-40, 2], [np.nan, -np.inf]]).bfloat16(),
+        visible=[True, True, False],
+        sink=1,
+    )
+    path = tmp_path / f"h{ending}"
+    head.save(path)
+    types, extra = stored_types(path)
+    loaded = gb.HeadData.load(path)
+
+    assert (types["weights"], types["values"]) == ("uint16", "uint16")
+    assert extra["dtypes"] == ["bfloat16", "bfloat16"]
+    assert same(head, loaded)
+    assert loaded.digest() == head.digest()
+    assert (loaded.dtype_name, loaded.value_dtype_name) == ("bfloat16", "bfloat16")
+    assert gb.verify(gb.certify(head, 1), path)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("narrow", ["weights", "values"])
+def test_only_what_came_as_bfloat16_is_stored_so(tmp_path, ending, narrow):
+    types = {"weights": torch.float32, "values": torch.float32}
+    types[narrow] = torch.bfloat16
+    head = gb.HeadData(
+        torch.tensor([0.5, 0.25], dtype=types["weights"]),
+        torch.tensor([[1.5], [2.5]], dtype=types["values"]),
+    )
+    path = tmp_path / f"h{ending}"
+    head.save(path)
+    found, _ = stored_types(path)
+    names = {torch.float32: "float32", torch.bfloat16: "uint16"}
+
+    assert {k: found[k] for k in types} == {k: names[t] for k, t in types.items()}
+    assert gb.HeadData.load(path).digest() == head.digest()
+
+
+def write_head(path, arrays, extra):
+    """Write arrays and a header as they are, in either format."""
+    text = json.dumps({"format": "geobounds-head-1"} | extra)
+    if path.suffix == ".npz":
+        np.savez(path, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
+    else:
+        save_file(arrays, path, metadata={"header": text})
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_old_files_with_widened_bfloat16_still_load(tmp_path, ending):
+    """Files once held float32 under the tag; they are the same head, and stay it."""
+    head = gb.HeadData(
+        torch.tensor([0.5, 0.25], dtype=torch.bfloat16),
+        torch.tensor([[1.5], [2.5]], dtype=torch.bfloat16),
+    )
+    old, new = tmp_path / f"old{ending}", tmp_path / f"new{ending}"
+    arrays, extra = head.arrays(), {"sink": 0, "meta": {}, "dtypes": ["bfloat16"] * 2}
+    write_head(old, arrays, extra)
+    loaded = gb.HeadData.load(old)
+    loaded.save(new)
+
+    assert stored_types(old)[0]["weights"] == "float32"
+    assert stored_types(new)[0]["weights"] == "uint16"
+    assert loaded.dtype_name == "bfloat16"
+    assert loaded.digest() == gb.HeadData.load(new).digest() == head.digest()
+    assert gb.verify(gb.certify(head, 1), old)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_file_that_calls_other_numbers_bfloat16_loses_none_of_them(
+    tmp_path, ending, dtype
+):
+    """Only what bfloat16 holds may be narrowed; 1/3 is not."""
+    weights = np.array([[0.5, 1 / 3]], dtype=dtype)
+    head = gb.HeadData(weights, weights.T)
+    path, again = tmp_path / f"h{ending}", tmp_path / f"again{ending}"
+    write_head(path, head.arrays(), {"sink": 0, "dtypes": ["bfloat16"] * 2})
+    loaded = gb.HeadData.load(path)
+    loaded.save(again)
+
+    assert loaded.weights.tolist() == weights.tolist()
+    assert loaded.digest() == gb.HeadData.load(again).digest() == head.digest()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("name", ["weights", "values"])
+@pytest.mark.parametrize("dtype", ["uint16", "int64", "uint8"])
+def test_whole_numbers_are_no_weights_and_no_values_of_a_file(
+    tmp_path, ending, name, dtype
+):
+    """Bits of bfloat16 that lost their tag would pass for them."""
+    head = gb.HeadData([0.5, 0.25], [[1.5], [2.5]])
+    arrays = head.arrays() | {name: np.ones(head.arrays()[name].shape, dtype=dtype)}
+    path = tmp_path / f"h{ending}"
+    write_head(path, arrays, {"sink": 0, "dtypes": [None, None]})
+
+    with pytest.raises(gb.HeadDataError, match=f"{name} of .* must be floats, got"):
+        gb.HeadData.load(path)
+    assert not gb.verify(gb.certify(head, 1), path)
+
+
+@pytest.mark.parametrize("tags", [None, 3, [None], ["bfloat16"] * 3, [["bfloat16"], 1]])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_odd_tags_are_refused_or_change_nothing(tmp_path, ending, tags):
+    head = gb.HeadData([0.5, 0.25], [[1.5], [2.5]])
+    path = tmp_path / f"h{ending}"
+    write_head(path, head.arrays(), {"sink": 0, "dtypes": tags})
+
+    with contextlib.suppress(gb.HeadDataError):
+        assert gb.HeadData.load(path).digest() == head.digest()
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_head_of_weights_only_without_sink_loads_as_it_was(tmp_path, ending):
     path = tmp_path / f"head{ending}"
@@ -404,7 +606,7 @@ def test_a_pickled_array_is_never_read(tmp_path):
     objects = np.array([Malice()], dtype=object)
     np.savez(path, header=header(), weights=objects)
 
-    with pytest.raises(gb.HeadDataError, match=r"must be a head written by .*pickle"):
+    with pytest.raises(gb.HeadDataError, match="must be a head written by"):
         gb.HeadData.load(path)
 
 
@@ -478,7 +680,16 @@ def test_a_tensor_file_without_header_is_refused(tmp_path, metadata):
         gb.HeadData.load(path)
 
 
-@pytest.mark.parametrize("text", ["[]", '"geobounds-head-1"', "{}", '{"format": "x"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        '"geobounds-head-1"',
+        "{}",
+        '{"format": "x"}',
+        '{"format": "geobounds-head-2", "dtypes": [null, null]}',
+    ],
+)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_file_of_another_format_is_refused(tmp_path, ending, text):
     path = tmp_path / f"head{ending}"
@@ -493,9 +704,7 @@ def test_a_file_of_another_format_is_refused(tmp_path, ending, text):
         metadata={"header": text},
     )
 
-    with pytest.raises(
-        gb.HeadDataError, match="must have the format 'geobounds-head-1"
-    ):
+    with pytest.raises(gb.HeadDataError, match=r"must (have the format|be a head wr)"):
         gb.HeadData.load(path)
 
 
@@ -553,6 +762,19 @@ def test_options_hold_for_every_head_of_a_layer():
 
     assert [(head.sink, head.meta) for head in found] == [(1, {"layer": 0})] * 2
     assert found[1].visible.tolist() == [[True, True, False], [True] * 3]
+
+
+def test_a_layer_may_be_given_as_bits_of_bfloat16():
+    layer = torch.full((2, 3), 0.25, dtype=torch.bfloat16)
+    values = torch.ones(1, 3, 1, dtype=torch.bfloat16)
+    bits = [x.view(torch.uint16).numpy() for x in (layer, values)]
+    found = gb.split_heads(*bits, dtype="bfloat16", sink=1)
+    expected = gb.split_heads(layer, values, sink=1)
+
+    assert [x.digest() for x in found] == [x.digest() for x in expected]
+    assert {(x.dtype_name, x.value_dtype_name) for x in found} == {("bfloat16",) * 2}
+    with pytest.raises(TypeError, match=r"^split_heads: dtype must be \"bfloat16\""):
+        gb.split_heads(layer.float().numpy(), bits[1], dtype="bfloat16")
 
 
 def test_the_heads_of_a_bfloat16_layer_say_so():

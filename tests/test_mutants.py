@@ -97,18 +97,18 @@ MUTANTS = {
     # T6, cells.
     "T6 selected: q- for q+": (
         "regime",
-        "norm, dot = norms[part].max(), dots[part].min()",
-        "norm, dot = norms[part].min(), dots[part].min()",
+        "norm, dot = high[0][part].max(), low[1][part].min()",
+        "norm, dot = high[0][part].min(), low[1][part].min()",
     ),
     "T6 selected: t+ for t-": (
         "regime",
-        "norm, dot = norms[part].max(), dots[part].min()",
-        "norm, dot = norms[part].max(), dots[part].max()",
+        "norm, dot = high[0][part].max(), low[1][part].min()",
+        "norm, dot = high[0][part].max(), low[1][part].max()",
     ),
     "T6 unselected: q+ for q-": (
         "regime",
-        "norm, dot = norms[part].min(), dots[part].max()",
-        "norm, dot = norms[part].max(), dots[part].max()",
+        "norm, dot = low[0][part].min(), high[1][part].max()",
+        "norm, dot = low[0][part].max(), high[1][part].max()",
     ),
     "T6: the weight's square dropped": (
         "regime",

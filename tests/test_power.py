@@ -15,6 +15,7 @@ import geobounds as gb
 from geobounds import integers
 from geobounds.exact import ExactGeometry
 from geobounds.power import cosine_enclosure, dot_products, power_enclosure
+from geobounds.selection import rank
 
 # Heads whose numbers leave the range in which T8's first term is all of the radius.
 ORDINARY = {shape.__name__ for shape in SHAPES} - {"tiny", "huge"}
@@ -203,3 +204,18 @@ def test_flushed_arithmetic_is_recognised(monkeypatch):
 
     with pytest.raises(gb.GeoboundsError, match="must not be flushed to zero"):
         integers.refuse_flush_to_zero()
+
+
+@pytest.mark.parametrize("n", [1, 2, 40])
+@pytest.mark.parametrize("d_head", [1, 3, 60])
+def test_radii_of_dot_products_count_every_rounding(n, d_head):
+    """T8: t passes through N + d roundings on its bulk, q through d on itself.
+
+    Sums rarely err as much as the count allows, so the counts are compared themselves.
+    """
+    rng = np.random.default_rng(n + 100 * d_head)
+    head = gb.HeadData(rng.random(n + 2), rng.normal(size=(n + 2, d_head)))
+    x = dot_products(head, rank(head).select(n))
+
+    assert (x.t_radius >= (n + d_head) * 2.0**-53 * x.bulk).all()
+    assert (x.q_radius >= d_head * 2.0**-53 * x.q).all()

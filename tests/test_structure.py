@@ -17,6 +17,7 @@ ORDER = (
     "errors",
     "integers",
     "files",
+    "verify",
     "headfile",
     "arrays",
     "head",
@@ -46,7 +47,7 @@ ORDER = (
     "theorems",
     "examples",
 )
-EXEMPT = ("__init__", "__main__", "cli", "verify")
+EXEMPT = ("__init__", "__main__", "cli")
 FORBIDDEN = {
     "torch",
     "transformers",

@@ -343,20 +343,18 @@ EDITS = {
     "a stronger precision": (claim(precision="9/10"), r"n=2: precision: should be"),
     "a stronger recall": (claim(recall="9/10"), r"n=2: recall: should be"),
     "a better verdict": (claim(verdict="separable"), r"n=2: verdict: should be"),
-    "a measured F of 1": (claim(measured="1"), r"n=2: measured: F is"),
-    "a number that is no text": (claim(measured=1), "no fraction in lowest terms: 1"),
-    "a number that is no fraction": (
-        claim(f_score="two"),
-        "no fraction in lowest terms: 'two'",
-    ),
-    "a division by zero": (claim(f_score="1/0"), "no fraction in lowest terms: '1/0'"),
-    "other keys": (claim(selected=[2, 3]), "n=2: selected: not the n best keys"),
-    "keys in another order": (claim(selected=[0, 2]), "selected: not the n best keys"),
-    "a key too few": (claim(selected=[2]), "selected: not the n best keys"),
-    "no keys": (claim(selected=None), "selected: not the n best keys"),
+    "a measured F of 1": (claim(measured="1"), r"n=2: measured: should be '4/7'"),
+    "a measured F that is no text": (claim(measured=1), "measured: should be '4/7'"),
+    "an F that is no fraction": (claim(f_score="two"), "f_score: should be '4/7'"),
+    "an F divided by zero": (claim(f_score="1/0"), "f_score: should be '4/7'"),
+    "other keys": (claim(selected=[2, 3]), r"n=2: selected: should be \[2, 0\]"),
+    "keys in another order": (claim(selected=[0, 2]), r"selected: should be \[2, 0\]"),
+    "a key too few": (claim(selected=[2]), r"selected: should be \[2, 0\]"),
+    "keys as decimals": (claim(selected=[2.0, 0.0]), r"selected: should be \[2, 0\]"),
+    "no keys": (claim(selected=None), r"selected: should be \[2, 0\]"),
     "a tie": (claim(boundary_tie=True), "boundary_tie: should be False"),
     "a tie as a number": (claim(boundary_tie=0), "boundary_tie: should be False"),
-    "other unselected": (claim(n_unselected=4), "n_unselected: wrong"),
+    "other unselected": (claim(n_unselected=4), "n_unselected: should be 3"),
     "no false positive": (claim(false_positives=0), "false_positives: at least"),
     "no false negative": (claim(false_negatives=0), "false_negatives: at least"),
     "negative counts": (claim(false_positives=-1), "false_positives: range"),
@@ -367,15 +365,18 @@ EDITS = {
     "n of 0": (claim(n=0), "n=0: n: out of range"),
     "n of all": (claim(n=5), "n=5: n: out of range"),
     "n as truth": (claim(n=True), "n=True: n: out of range"),
-    "n as text": (claim(n="2"), "n=2: n: out of range"),
+    "n as text": (claim(n="2"), "n='2': n: out of range"),
     "one n twice": (claim(n=3), "claims: one n twice"),
-    "n of another claim": (claim(n=1), "n=1: selected: not the n best keys"),
+    "n of another claim": (claim(n=1), r"n=1: selected: should be \[2\]"),
     "no regime": (claim(regime=None), "regime: not an object"),
     "an unknown regime": (claim(regime={"name": "luck"}), "regime: unknown name"),
-    "a regime without cells": (claim(regime={"name": "cells"}), "regime: wrong fields"),
+    "a regime without cells": (
+        claim(regime={"name": "cells"}),
+        "regime: missing or unknown fields",
+    ),
     "inversions without a number": (
         claim(regime={"name": "inversions"}),
-        "regime: wrong fields",
+        "regime: missing or unknown fields",
     ),
     "inversions as text": (
         claim(regime={"name": "inversions", "inversions": "9"}),
@@ -392,24 +393,25 @@ EDITS = {
     "no cells": (ends(), "they do not cover"),
     "cells of numbers": (
         claim(regime={"name": "cells", "cells": [1]}),
-        "cells: wrong fields",
+        "cells: missing or unknown fields",
     ),
-    "a cell with a note": (cell(0, note="x"), "cells: wrong fields"),
-    "an end as text": (cell(0, start="0"), "cells: wrong fields"),
-    "an end as truth": (cell(0, start=False), "cells: wrong fields"),
+    "a cell with a note": (cell(0, note="x"), "cells: missing or unknown fields"),
+    "a start as text": (cell(0, start="0"), "cells: they do not cover"),
+    "a start as truth": (cell(0, start=False), "cells: they do not cover"),
+    "a stop as decimal": (cell(0, stop=1.0), "cells: they do not cover"),
     "overlapping cells": (ends((0, 1), (0, 2), (2, 5)), "they do not cover"),
     "a gap between cells": (ends((0, 1), (1, 2), (3, 5)), "they do not cover"),
     "cells that end early": (ends((0, 1), (1, 2), (2, 4)), "they do not cover"),
     "cells that start late": (ends((1, 2), (2, 5)), "they do not cover"),
     "cells that end late": (ends((0, 1), (1, 2), (2, 6)), "they do not cover"),
-    "an empty cell": (ends((0, 1), (1, 1), (1, 2), (2, 5)), "an empty cell"),
+    "an empty cell": (ends((0, 1), (1, 1), (1, 2), (2, 5)), "they do not cover"),
     "a cell backwards": (
         ends((0, 1), (1, 2), (2, 4), (4, 3), (3, 5)),
-        "an empty cell",
+        "they do not cover",
     ),
     "a cell of both kinds": (
         ends((0, 1), (1, 5)),
-        "one holds selected and unselected keys",
+        "cells: one holds selected and unselected keys",
     ),
     "a sink that shares a cell": (ends((0, 2), (2, 5)), "the sink shares a cell"),
     "a norm too small": (cell(0, norm="1/2"), r"cell \[0, 1\): does not hold at key 0"),
@@ -420,54 +422,87 @@ EDITS = {
         cell(0, norm=None),
         "no fraction in lowest terms: None",
     ),
+    "a norm that is no text": (cell(0, norm=9), "no fraction in lowest terms: 9"),
+    "a norm in words": (cell(0, norm="two"), "no fraction in lowest terms: 'two'"),
+    "a norm divided by zero": (
+        cell(0, norm="9/0"),
+        "no fraction in lowest terms: '9/0'",
+    ),
+    "a norm not in lowest terms": (
+        cell(0, norm="18/2"),
+        "no fraction in lowest terms: '18/2'",
+    ),
+    "a norm as decimal": (cell(0, norm="9.5"), "no fraction in lowest terms: '9.5'"),
+    "a norm with an exponent": (cell(0, norm="1e9"), "in lowest terms: '1e9'"),
+    "a norm of minus zero": (cell(0, dot="-0"), "in lowest terms: '-0'"),
+    "a norm with a line behind": (cell(0, norm="9\n"), "in lowest terms: '9"),
+    "a norm in other digits": (cell(0, norm="٩"), "in lowest terms: '٩'"),
+    "a norm too long": (cell(0, norm="1" * 5000), "in lowest terms: '111"),
     "an unknown field": (lambda data: data.update(note=1), "missing or unknown fields"),
     "a missing field": (without("versions"), "missing or unknown fields"),
     "an unknown version": (
-        lambda data: data.update(version=2),
-        "format: unknown, .* 2",
+        lambda data: data.update(version=3),
+        "format: unknown, .* 3",
+    ),
+    "a version as decimal": (
+        lambda data: data.update(version=2.0),
+        "format: unknown, .* 2.0",
+    ),
+    "a version as truth": (
+        lambda data: data.update(version=True),
+        "format: unknown, .* True",
     ),
     "another format": (lambda data: data.update(format="x"), "format: unknown, 'x'"),
-    "no format": (without("format"), "format: unknown, None version 1"),
+    "no format": (without("format"), "format: unknown, None version 2"),
     "no claims": (lambda data: data.update(claims=[]), "claims: none"),
     "claims by name": (lambda data: data.update(claims={"2": 1}), "claims: none"),
     "a claim that is none": (
         lambda data: data.update(claims=[1]),
-        "claims: wrong fields",
+        "claims: missing or unknown fields",
     ),
-    "a claim with a note": (claim(note="x"), "claims: wrong fields"),
+    "a claim with a note": (claim(note="x"), "claims: missing or unknown fields"),
     "a claim without verdict": (
         without("claims", 0, "verdict"),
-        "claims: wrong fields",
+        "claims: missing or unknown fields",
     ),
-    "a head that is none": (lambda data: data.update(head=[]), "head: wrong fields"),
-    "a head with a note": (part("head", note="x"), "head: wrong fields"),
+    "a head that is none": (
+        lambda data: data.update(head=[]),
+        "head: missing or unknown fields",
+    ),
+    "a head with a note": (part("head", note="x"), "head: missing or unknown fields"),
     "another head": (part("head", sha256="0" * 64), "not the head that was certified"),
     "another position": (part("head", query_position=9), "no query at position 9"),
-    "another mass": (part("head", mass="2"), "head: mass is 1, not '2'"),
-    "another n_key": (part("head", n_key=5), "head: n_key is 6, not 5"),
-    "another width": (part("head", d_head=3), "head: d_head is 2, not 3"),
-    "more candidates": (part("head", n_candidates=6), "n_candidates is 5, not 6"),
+    "another mass": (part("head", mass="2"), "head: mass: should be '1'"),
+    "another n_key": (part("head", n_key=5), "head: n_key: should be 6"),
+    "another width": (part("head", d_head=3), "head: d_head: should be 2"),
+    "more candidates": (
+        part("head", n_candidates=6),
+        "head: n_candidates: should be 5",
+    ),
     "definitions that are none": (
         lambda data: data.update(definitions=[]),
         "definitions: not an object",
     ),
-    "a definition too many": (part("definitions", note=1), "definitions: wrong fields"),
+    "a definition too many": (
+        part("definitions", note=1),
+        "definitions: missing or unknown fields",
+    ),
     "a definition missing": (
         without("definitions", "ties"),
-        "definitions: wrong field",
+        "definitions: missing or unknown fields",
     ),
     "scores without need": (
         part("definitions", scores=[]),
-        "definitions: wrong fields",
+        "definitions: missing or unknown fields",
     ),
     "missing scores": (
         part("definitions", ranking="scores"),
-        "definitions: wrong field",
+        "definitions: missing or unknown fields",
     ),
     "an unknown ranking": (part("definitions", ranking="norm"), "unknown ranking"),
     "another ranking": (
         part("definitions", ranking="contribution"),
-        "n=2: selected: not the n best keys",
+        r"n=2: selected: should be \[2, 3\]",
     ),
     "a strict comparison": (part("definitions", comparison="strict"), "unknown compar"),
     "cosine distance": (part("definitions", distance="cosine"), "unknown distance"),
@@ -476,13 +511,16 @@ EDITS = {
         part("definitions", sink_policy="skip"),
         "unknown sink_policy",
     ),
-    "another policy": (part("definitions", sink_policy="drop"), "n_candidates is 4"),
+    "another policy": (
+        part("definitions", sink_policy="drop"),
+        "n_candidates: should be 4",
+    ),
     "a policy of as many candidates": (
         part("definitions", sink_policy="compete"),
-        "selected: not the n best keys",
+        r"n=2: selected: should be \[2, 3\]",
     ),
-    "another sink": (part("definitions", sink=1), "definitions: another sink"),
-    "no sink": (part("definitions", sink=None), "definitions: another sink"),
+    "another sink": (part("definitions", sink=1), "definitions: sink: should be 0"),
+    "no sink": (part("definitions", sink=None), "definitions: sink: should be 0"),
 }
 
 
@@ -505,7 +543,7 @@ def test_a_false_certificate_signed_again_is_refused_with_its_reason(name):
         ([5, None, 4, 3, 2, 1], "no fraction in lowest terms: 5"),
         (["5", None, None, "3", "2", "1"], "no fraction in lowest terms: None"),
         (["5", None, "4", "3", "2", "one"], "no fraction in lowest terms: 'one'"),
-        (["1", None, "4", "3", "2", "1"], "n=2: selected: not the n best keys"),
+        (["1", None, "4", "3", "2", "1"], "n=2: selected: should be [2, 3]"),
         (["5", None, "4", "4", "2", "1"], "n=2: boundary_tie: should be True"),
     ],
 )
@@ -514,6 +552,33 @@ def test_false_scores_signed_again_are_refused(scores, reason):
     reasons = gb.verify(resigned(data), HEAD).reasons
 
     assert any(reason in x for x in reasons)
+
+
+@pytest.mark.parametrize("text", ["9", "-1/3"])
+def test_the_score_of_a_key_that_is_not_seen_may_be_any_number(text):
+    data = put(BASE["scores"], ("definitions", "scores", 1), text)
+
+    assert gb.verify(resigned(data), HEAD)
+
+
+@pytest.mark.parametrize("value", ["x", 9, 0.5, [], "2/2"])
+def test_the_score_of_a_key_that_is_not_seen_is_a_number_if_any(value):
+    data = put(BASE["scores"], ("definitions", "scores", 1), value)
+
+    assert "no fraction in" in gb.verify(resigned(data), HEAD).reasons[0]
+
+
+def test_norms_without_a_common_denominator_are_refused_at_once():
+    """A sum over the denominators of all would take hours."""
+    data = certificate_data(regime="pairwise-roles-norms")
+    for place, (_, low, high) in enumerate(data["claims"][0]["regime"]["token_norms"]):
+        unit = 10**3999 + place
+        ends = (Fraction(low) * unit // 1 - 1, Fraction(high) * unit // 1 + 1)
+        entry = data["claims"][0]["regime"]["token_norms"][place]
+        entry[1:] = [str(max(Fraction(end, unit), Fraction(0))) for end in ends]
+    reasons = gb.verify(resigned(data), HEAD).reasons
+
+    assert reasons == ("n=2: token_norms: no common denominator of 8192 bits",)
 
 
 def test_each_false_claim_is_named_and_true_ones_are_not():
@@ -564,10 +629,17 @@ class Arrays:
         self.sink = 0
         self.__dict__.update(changes)
 
+    def stored(self):
+        """Return what a head gives the checker."""
+        names = ("weights", "values", "visible", "query_positions")
+        found = {name: getattr(self, name) for name in names}
+        arrays = {k: (x.dtype.name, x.shape, x.tobytes()) for k, x in found.items()}
+        return arrays, {"sink": self.sink}
+
     def signed(self):
         """Return certificate data that names this very head."""
-        digest = MODULE._head_digest(MODULE._head_arrays(self), 0)
-        return resigned(put(BASE["cells"], ("head", "sha256"), digest))
+        (row,) = MODULE._rows(self)
+        return resigned(put(BASE["cells"], ("head", "sha256"), row.digest))
 
 
 def test_an_array_of_ones_own_is_read_as_a_head():
@@ -664,6 +736,17 @@ def test_a_damaged_head_file_is_refused(tmp_path, ending, content):
     assert "is not a head file" in gb.verify(BASE["cells"], path).reasons[0]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_arrays_of_a_file_may_stand_in_any_order(tmp_path, order):
+    """They are hashed in one order; the names in a tensor file have none."""
+    names = ("weights", "values", "visible", "query_positions", "header")[::order]
+    text = np.frombuffer(json.dumps({"sink": 0}).encode(), dtype=np.uint8)
+    arrays = HEAD.arrays() | {"header": text}
+    np.savez(tmp_path / "h.npz", **{name: arrays[name] for name in names})
+
+    assert gb.verify(BASE["cells"], tmp_path / "h.npz")
+
+
 def test_a_tensor_file_without_header_is_refused(tmp_path):
     path = tmp_path / "h.safetensors"
     arrays = Arrays()
@@ -707,7 +790,7 @@ def test_the_program_prints_its_verdict(files, capsys):
     assert "not the head that was certified" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["c.json"], ["a", "b", "c"]])
+@pytest.mark.parametrize("arguments", [[], ["c.json"]])
 def test_the_program_says_how_it_is_used(capsys, arguments):
     assert main(arguments) == 2
     assert "usage: python verify.py CERT.json HEAD.npz" in capsys.readouterr().err
