@@ -357,11 +357,11 @@ def test_the_truth_is_that_of_the_exact_oracle(name):
 # Wrong versions: what is replaced, and in which type it shows.
 MUTANTS = {
     "the radius of the power is 0": (
-        ("power", "(n + d_head + 4) * _UNIT * b_term + ", ""),
+        ("power", "(n + d_head + 4) * unit * b_term + ", ""),
         "float64",
     ),
     "the radius knows no underflow": (
-        ("power", " + 2.0**-1072 * e_term", ""),
+        ("power", " + tiny * e_term", ""),
         "float64",
     ),
     "contributions are ranked as floats": (

@@ -46,7 +46,6 @@ DOUBT = gb.HeadData(
     sink=None,
 )
 TINY = Fraction(1, 2**200)
-NOTHING = object()  # in place of a value that was not there, or is there no more
 
 
 def plain(certificate):
@@ -326,7 +325,7 @@ LISTED = {
         or (e.last in SPANS[:3] and is_around(e.new, e.old))
     ),
     "norms by token in another order": lambda e: is_order(e, "token_norms"),
-    "norms of a group beside those by token": lambda e: (
+    "norms of a group left out beside those by token": lambda e: (
         e.name in SPANS[:3] and e.new is None and "token_norms" not in e.at
     ),
     "norms of no key": lambda e: (
@@ -636,6 +635,15 @@ def test_weights_alone_admit_no_regime_that_needs_values(regime):
     forged = signed(replaced(data, ("claims", 0, "regime"), regime))
 
     assert verify(forged, *heads).reasons == ("n=3: head: it has no values",)
+
+
+def test_weights_alone_admit_no_ranking_by_contribution():
+    data, heads = CASES["weights alone"]
+    forged = signed(replaced(data, ("definitions", "ranking"), "contribution"))
+
+    assert verify(forged, *heads).reasons == (
+        "definitions: ranking by contribution without values",
+    )
 
 
 def test_a_tie_of_distances_is_an_inversion():
