@@ -187,6 +187,16 @@ class HeadData:
         return squares
 
     @cached_property
+    def greatest_norm64(self) -> float:
+        """Greatest norm of ``values64``, rounded."""
+        return float(np.sqrt(self.squared_norms64.max()))
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether all numbers have at most 32 bits: their products cannot underflow."""
+        return max(self.weights.itemsize, self.require_values("head").itemsize) <= 4
+
+    @cached_property
     def abs_sums64(self) -> Float64[np.ndarray, " n_key"]:
         """Sum of ``abs_values64`` over the axis of d_head, rounded."""
         with np.errstate(all="ignore"):

@@ -18,6 +18,7 @@ from geobounds.power import (
     Enclosure,
     cosine_enclosure,
     power_enclosure,
+    quick_power_enclosure,
 )
 from geobounds.selection import Selection, rank
 
@@ -363,6 +364,11 @@ def selection_counts(
 
     ``dots`` saves computing ``dot_products(head, selection)`` again.
     """
+    if distance == "euclidean" and dots is None and head.is_narrow:
+        # Most rows need no sharper radius.
+        quick = interval_counts(quick_power_enclosure(head, selection))
+        if quick.exact:
+            return quick
     enclose = power_enclosure if distance == "euclidean" else cosine_enclosure
     enclosure = enclose(head, selection, dots)
     if not settle_doubt:

@@ -146,6 +146,11 @@ MUTANTS = {
         "np.minimum.reduceat(norm, starts)",
     ),
     # T8, the rounding radius, and what is settled exactly.
+    "T8 quick: for float64 too": (
+        "separability",
+        " and head.is_narrow",
+        "",
+    ),
     "T8: no radius": (
         "power",
         "return _outward(phi, radius, n)",

@@ -7,14 +7,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import SHAPES, draw_heads
+from cases import SHAPES, captured_like, draw_heads, large_close
 from hypothesis import given
+from mutants import load_copy
 from strategies import build, choices
 
 import geobounds as gb
 from geobounds import integers
 from geobounds.exact import ExactGeometry
-from geobounds.power import cosine_enclosure, dot_products, power_enclosure
+from geobounds.power import (
+    cosine_enclosure,
+    dot_products,
+    power_enclosure,
+    quick_power_enclosure,
+)
 from geobounds.selection import rank
 
 # Heads whose numbers leave the range in which T8's first term is all of the radius.
@@ -219,3 +225,52 @@ def test_radii_of_dot_products_count_every_rounding(n, d_head):
 
     assert (x.t_radius >= (n + d_head) * 2.0**-53 * x.bulk).all()
     assert (x.q_radius >= d_head * 2.0**-53 * x.q).all()
+
+
+def quick_intervals_hold(package):
+    """Whether the quick intervals contain every exact power of large, close vectors."""
+    rng = np.random.default_rng(11)
+    for _ in range(150):
+        n, d_head = int(rng.integers(2, 30)), int(rng.integers(1, 20))
+        weights, values = large_close(rng, n, d_head)
+        head = package.head.HeadData(weights, values)
+        selection = package.selection.rank(head).select(int(rng.integers(1, n)))
+        bound = package.power.quick_power_enclosure(head, selection)
+        exact = package.exact.ExactGeometry(head, selection)
+        scale = Fraction(2) ** (2 * (exact.w_exponent + exact.v_exponent))
+        for lo, phi, hi in zip(bound.lo, exact.powers(), bound.hi, strict=True):
+            if not Fraction(lo) <= scale * phi <= Fraction(hi):
+                return False
+    return True
+
+
+QUICK = {
+    "no radius": (
+        "return Enclosure(phi - radius, phi + radius, n)",
+        "return Enclosure(phi, phi, n)",
+    ),
+    "the selected sum dropped": ("(greatest + 2 * float(w[:n].sum()))", "1e-3"),
+    "the norm not squared": ("greatest * norm * norm", "greatest * norm"),
+}
+
+
+def test_quick_intervals_contain_the_exact_power():
+    assert quick_intervals_hold(gb)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_wrong_quick_radius_is_caught(name):
+    assert not quick_intervals_hold(load_copy(("power", *QUICK[name])))
+
+
+def test_quick_intervals_are_no_narrower_than_the_sharp_ones():
+    """One radius for all tokens, from the greatest weight and norm."""
+    rng = np.random.default_rng(12)
+    for _ in range(50):
+        weights, values = captured_like(rng, 40, 16)
+        head = gb.HeadData(weights, values)
+        selection = rank(head).select(int(rng.integers(1, 39)))
+        quick = quick_power_enclosure(head, selection)
+        sharp = power_enclosure(head, selection)
+
+        assert (quick.hi - quick.lo >= sharp.hi - sharp.lo).all()
