@@ -18,11 +18,11 @@ class InversionBounds:
     Attributes
     ----------
     precision, recall : Fraction
-        Separate bounds on P_N and R_N, statement T2 (a).
+        Separate bounds on P_N and R_N, statement T2a.
     f_separate : Fraction
         Their harmonic mean.
     f_joint : Fraction
-        Bound on F_N from both counts together, statement T2 (b); never below
+        Bound on F_N from both counts together, statement T2b; never below
         ``f_separate``.
     """
 
@@ -111,7 +111,7 @@ def capped_f_bound(n: int, most_fp: int, most_fn: int, inversions: int) -> Fract
 
     Notes
     -----
-    Statement T2 (b) under caps: FP + FN <= G + 1 for G >= 1, F falls in both, and no
+    Statement T2b under caps: FP + FN <= G + 1 for G >= 1, F falls in both, and no
     slower in FN than in FP, so the least F has as many false negatives as allowed.
     """
     if min(most_fp, most_fn, inversions) == 0:  # FP = 0 iff FN = 0 iff G = 0

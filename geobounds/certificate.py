@@ -315,7 +315,7 @@ def certify(
 
     Statements T1 with T6 (cells) or T4 (pairwise), or T2 (inversions). All arithmetic
     behind a claim is in integers and fractions, so no rounding enters. Source: T1,
-    T2 (b), T6 and T4's closed form are ours; the definitions, T2 (a) and the setting of
+    T2b, T6 and T4's closed form are ours; the definitions, T2a and the setting of
     T4 are from arXiv 2602.01893.
 
     Examples

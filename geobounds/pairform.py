@@ -75,7 +75,7 @@ def pair_counts(regime: PairwiseRegime, head: HeadData, selection: Selection) ->
 
 
 def pair_f_bound(counts: Counts) -> Fraction:
-    """Lower bound on F_N from the upper counts of ``pair_counts``, by T2 (b)."""
+    """Lower bound on F_N from the upper counts of ``pair_counts``, by T2b."""
     return capped_f_bound(
         counts.n, counts.fp_upper, counts.fn_upper, counts.inversions_upper
     )

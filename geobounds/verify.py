@@ -252,7 +252,7 @@ def _f_score(n: int, fp: int, fn: int) -> Fraction:
 
 
 def _joint_bound(n: int, g: int) -> Fraction:
-    """T2 (b): of all with FP + FN <= G + 1, F is least at FP = 1, FN = G."""
+    """T2b: of all with FP + FN <= G + 1, F is least at FP = 1, FN = G."""
     return _f_score(n, 1, min(g, n)) if g else Fraction(1)
 
 
