@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import itertools
 import re
+import zipfile
 from fractions import Fraction
 
 import numpy as np
@@ -285,13 +286,13 @@ def test_fewest_cells_that_exact_numbers_do_not_confirm_are_none(monkeypatch):
 
 
 def test_cells_of_single_tokens_bound_the_power_exactly_with_a_selected_sink():
-    """The sink, second by weight, is the first cell; phi = -8, -5, -11/4, 13/4, 0."""
-    head = gb.HeadData(LINE.weights[0], LINE.values, sink=1)
-    regime = gb.CellRegime.fit(head, 2, split=[1, 2, 3, 4])
-    found = regime.enclosure(head, gb.rank(head).select(2))
+    """The sink, third by weight, is the first cell; s = 7/2, phi = y^2 - 7 y."""
+    head = gb.HeadData(LINE.weights[0], LINE.values, sink=2)
+    regime = gb.CellRegime.fit(head, 3, split=[1, 2, 3, 4])
+    found = regime.enclosure(head, gb.rank(head).select(3))
 
-    assert found.hi[:2].tolist() == [-8, -5]
-    assert found.lo[2:].tolist() == [Fraction(-11, 4), Fraction(13, 4), 0]
+    assert found.hi[:3].tolist() == [-10, -6, Fraction(-13, 4)]
+    assert found.lo[3:].tolist() == [Fraction(15, 4), 0]
 
 
 def spread(n_key, seed):
@@ -350,6 +351,7 @@ ONE_EACH = arrange(CHOICE, None)
     ("numbers", "hi", "lo"),
     [
         ((1.0, -1.0, 5.5), 7.5 + 7 * 2.0**-50, 7.5 - 6 * 2.0**-50),
+        ((1.0, -3.5, 0.5), 7.5 + 6 * 2.0**-50, 7.5 - 6 * 2.0**-50),
         ((0.0, -1.0, 5.0), 29 * 2.0**-1074, -29 * 2.0**-1074),
         ((1.0, 0.0, 0.0), 20 * 2.0**-1074, -20 * 2.0**-1074),
         ((2.0, 0.0, 0.0), 49 * 2.0**-1074, -49 * 2.0**-1074),
@@ -521,6 +523,32 @@ def test_the_better_of_both_searches_is_kept_and_of_equals_the_optimal_one(
     found = gb.CellRegime.fit(LINE, n, resolution=5, split="optimal")
 
     assert found.boundaries == boundaries
+
+
+@pytest.mark.parametrize(
+    ("weights", "values", "sink", "boundaries"),
+    [
+        (
+            [3, 1, 2, 4, 3, 1],
+            [[1, 1], [2, -2], [-2, 2], [-2, 0], [-2, -1], [0, 0]],
+            2,
+            (0, 1, 2, 4, 5, 6),
+        ),
+        (
+            [1, 2, 4, 1, 4],
+            [[1, 0], [2, 2], [0, 1], [1, 1], [0, 2]],
+            4,
+            (0, 1, 2, 4, 5),
+        ),
+    ],
+)
+def test_the_fewest_cells_are_searched_with_an_unselected_sink_at_the_end(
+    weights, values, sink, boundaries
+):
+    """Among the others, it would cost a cell or the certificate."""
+    head = gb.HeadData(np.array(weights) / 8, np.array(values, float), sink=sink)
+
+    assert gb.CellRegime.fewest(head, 1).boundaries == boundaries
 
 
 # Counts of a selection
@@ -1029,3 +1057,110 @@ def test_a_field_that_does_not_fit_is_refused_in_these_words(name, path, value, 
     changed = test_tamper.signed(test_tamper.replaced(data, path, value))
 
     assert test_tamper.verify(changed, *heads).reasons == (reason,)
+
+
+@pytest.mark.parametrize(
+    ("measured", "verdict"),
+    [
+        (["1/2", "3/4"], None),
+        (["1/2", "12/17"], None),
+        (["12/17", "3/4"], None),
+        (["1/2", "1"], "undecided"),
+    ],
+)
+def test_a_claim_is_undecided_only_if_the_measured_f_may_be_one(measured, verdict):
+    """F is 12/17; any limits around it pass, and only 1 as the upper changes this."""
+    data, heads = test_tamper.CASES["few cells"]
+    path = ("claims", 0, "measured")
+    changed = test_tamper.signed(test_tamper.replaced(data, path, measured))
+    reason = f"n=3: verdict: should be {verdict!r}"
+
+    found = test_tamper.verify(changed, *heads).reasons
+    assert found == ((reason,) if verdict else ())
+
+
+class Given:
+    """A head that gives the checker these arrays and facts."""
+
+    def __init__(self, arrays, facts):
+        self.stored = lambda: (arrays, facts)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "name"),
+    [({}, "weights"), ({"weights": ("float64", (1, 2), bytes(16))}, "sink")],
+)
+def test_a_head_without_weights_or_sink_is_refused_in_these_words(arrays, name):
+    """The kind of error and what is missing."""
+    reason = f"head: its arrays do not form a head (KeyError: {name!r})"
+
+    given = Given(arrays, {"sink": 0} if name == "weights" else {})
+    assert gb.verify(CELLS, given).reasons == (reason,)
+
+
+@pytest.mark.parametrize("ending", [".npz", ".safetensors"])
+def test_a_bfloat16_head_is_read_from_its_file_bit_by_bit(tmp_path, ending):
+    """Every byte of the upper halves matters to the digest and to the claims."""
+    head = gb.HeadData(
+        np.array([[0x3F00, 0x3E81, 0x3E83]], np.uint16),
+        np.array([[0x3F81, 0xBF03], [0x4011, 0x3E21], [0xC0A5, 0x3F77]], np.uint16),
+        dtype="bfloat16",
+    )
+    head.save(tmp_path / f"h{ending}")
+
+    for n in (1, 2):
+        assert gb.verify(gb.certify(head, n), tmp_path / f"h{ending}").reasons == ()
+
+
+@pytest.mark.parametrize("query", [0, 1])
+@pytest.mark.parametrize("ending", [None, ".npz", ".safetensors"])
+def test_every_query_of_a_head_is_found_and_read_by_itself(tmp_path, query, ending):
+    """The first of two as well as the last, from memory and from files."""
+    data = test_tamper.plain(gb.certify(TWO_QUERIES, [1, 2], query=query))
+    given = TWO_QUERIES
+    if ending:
+        given = tmp_path / f"h{ending}"
+        TWO_QUERIES.save(given)
+
+    assert gb.verify(data, given).reasons == ()
+
+
+def test_other_members_of_a_head_file_are_not_read(tmp_path):
+    """An array of another name, and another file of an array's name."""
+    PLAIN.save(tmp_path / "h.npz")
+    with zipfile.ZipFile(tmp_path / "h.npz", "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("note.npy", b"no array")
+        archive.writestr("weights.txt", b"no array")
+        archive.writestr("note.txt", b"no array")
+
+    assert gb.verify(CELLS, tmp_path / "h.npz").reasons == ()
+
+
+def test_an_array_has_at_most_eight_axes():
+    """Eight pass, nine do not."""
+    read = test_verify.MODULE._array
+
+    assert read("<f8", [1] * 8, bytes(8)) == ("float64", (1,) * 8, bytes(8))
+    with pytest.raises(ValueError, match=r"^\[1, 1, .* is no shape of an array$"):
+        read("<f8", [1] * 9, bytes(8))
+
+
+def test_the_number_of_inversions_bounds_f_at_its_limits():
+    """G = 0, G just below N, and G = N."""
+    joint = test_verify.MODULE._joint_bound
+
+    assert [joint(3, g) for g in range(4)] == [
+        gb.inversion_bounds(3, 5, g).f_joint for g in range(4)
+    ]
+
+
+@pytest.mark.parametrize("name", ["roles", NORMS, "all pairs", "roles, sink aside"])
+def test_one_count_fewer_than_the_pairwise_numbers_imply_is_refused(name):
+    """FP and FN are the least that follow, each alone."""
+    data, heads = test_tamper.CASES[name]
+    claim = data["claims"][0]
+    for field in ("false_positives", "false_negatives"):
+        least = claim[field]
+        changed = test_tamper.replaced(data, ("claims", 0, field), least - 1)
+        found = test_tamper.verify(test_tamper.signed(changed), *heads).reasons
+        assert found == (f"n={claim['n']}: {field}: at least {least} follow",)
