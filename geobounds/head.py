@@ -187,9 +187,16 @@ class HeadData:
         return squares
 
     @cached_property
-    def greatest_norm64(self) -> float:
-        """Greatest norm of ``values64``, rounded."""
-        return float(np.sqrt(self.squared_norms64.max()))
+    def power_scales64(self) -> Float64[np.ndarray, " n_query"]:
+        """Upper bound on w^2 q + 2 w T (T8) over all keys and N of each query, rounded.
+
+        With the greatest weight w and norm m: w m^2 (w + 2 sum of all weights).
+        """
+        with np.errstate(all="ignore"):
+            shown = np.where(self.visible, self.weights, 0).astype(np.float64)
+            greatest, total = shown.max(axis=1), shown.sum(axis=1)
+            squares: np.ndarray = greatest * self.squared_norms64.max()
+            return squares * (greatest + 2 * total)
 
     @property
     def is_narrow(self) -> bool:

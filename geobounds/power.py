@@ -140,19 +140,18 @@ def quick_power_enclosure(head: HeadData, selection: Selection) -> Enclosure:
 
     Notes
     -----
-    Statement T8 with one radius for all tokens: for the greatest weight w and norm m,
-    q <= m^2 and T <= m^2 sum_S w_i (Cauchy), so B <= w m^2 (w + 2 sum_S w_i). The count
-    of N + d + 4 roundings is raised by 8 for those of m, of the sum and of the ends; E
-    is not needed, since nothing underflows.
+    Statement T8 with one radius for all tokens and N: q <= m^2 and T <= m^2 sum of w_i
+    (Cauchy) for the greatest norm m. The count of N + d + 4 roundings is raised by 8
+    for those of the ends and of ``power_scales64``; E is not needed, since nothing
+    underflows.
     """
     n, keys = selection.n, selection.keys
     w = head.weights[selection.row].astype(np.float64)[keys]
     aggregate = w[:n] @ head.values64[selection.selected]
     t = (head.values64 @ aggregate)[keys]
     phi = w * (w * head.squared_norms64[keys] - 2 * t)
-    greatest, norm = float(w.max()), head.greatest_norm64
-    b_term = greatest * norm * norm * (greatest + 2 * float(w[:n].sum()))
-    radius = (n + head.d_head + 12) * _UNIT * b_term
+    scale = float(head.power_scales64[selection.row])
+    radius = (n + head.d_head + 12) * _UNIT * scale
     return Enclosure(phi - radius, phi + radius, n)
 
 

@@ -249,9 +249,21 @@ QUICK = {
         "return Enclosure(phi - radius, phi + radius, n)",
         "return Enclosure(phi, phi, n)",
     ),
-    "the selected sum dropped": ("(greatest + 2 * float(w[:n].sum()))", "1e-3"),
-    "the norm not squared": ("greatest * norm * norm", "greatest * norm"),
+    "a thousandth of it": ("* _UNIT * scale", "* _UNIT * scale / 1000"),
 }
+
+
+def test_scale_of_the_quick_radius_bounds_every_sum():
+    """w^2 q + 2 w T of T8, for every key and N, in exact arithmetic."""
+    one = 1 + Fraction(1, 2**40)  # its own roundings are counted in the radius
+    for head in filter(lambda h: h.is_narrow, map(build, draw_heads(13, 150))):
+        order, most = rank(head), one * Fraction(head.power_scales64[0])
+        for n in range(1, order.n_candidates):
+            x = dot_products(head, order.select(n))
+            for w, q, bulk in zip(x.w, x.q, x.bulk, strict=True):
+                w, q, bulk = map(Fraction, (w, q, bulk))
+
+                assert w * w * q + 2 * w * bulk <= most
 
 
 def test_quick_intervals_contain_the_exact_power():
