@@ -32,6 +32,7 @@ from geobounds.pairwise import PairwiseRegime, check_pairwise, fit_pairwise
 from geobounds.regime import CellRegime, InversionRegime, check_cells, fit_cells
 from geobounds.selection import Ranking, Selection, rank, scores_of
 from geobounds.separability import Interval, interval_counts, selection_counts
+from geobounds.verify import unique_keys
 
 __all__ = ["Certificate", "CertificateSet", "certify", "certify_all"]
 
@@ -503,15 +504,9 @@ _CHANGED = (
 
 
 def _read(path: str | Path) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            msg = "a key stands twice"
-            raise ValueError(msg)
-        return dict(pairs)
-
     try:
         text = Path(path).read_text(encoding="utf-8")
-        return json.loads(text, object_pairs_hook=once)
+        return json.loads(text, object_pairs_hook=unique_keys)
     except (OSError, TypeError, ValueError, RecursionError) as error:
         msg = f"Certificate: {path} must be a JSON file ({error})."
         raise CertificateFormatError(msg) from error

@@ -7,7 +7,7 @@ from typing import Any
 from geobounds.errors import AssumptionError, CertificateFormatError
 from geobounds.head import HeadData
 from geobounds.integers import parse_fraction
-from geobounds.pairwise import PairwiseRegime, sink_place
+from geobounds.pairwise import PairwiseRegime, covered_pairs, sink_place
 from geobounds.regime import Cell, CellRegime, InversionRegime
 from geobounds.selection import Selection
 from geobounds.separability import Interval
@@ -130,23 +130,14 @@ def _missing_cosines(
     regime: PairwiseRegime, head: HeadData, selection: Selection
 ) -> list[str]:
     """Return the cosines left out though both values of a pair cannot be zero."""
-    n, by_role = selection.n, regime.scope != "all"
-    spans = regime._spans(head, selection)
+    spans, sink_at = regime._spans(head, selection), sink_place(head, selection)
     solid = {place for place, (low, _) in enumerate(spans) if low > 0}
-    sink = {place for place in solid if place == sink_place(head, selection)}
-    plain = solid - sink
-    inside = {i for i in plain if i < n} if by_role else plain
-    outside = {i for i in plain if i >= n} if by_role else plain
-    pairs = {
-        "cosine_selected": (inside, inside),
-        "cosine_across": (inside, outside),
-        "sink_selected": (sink, inside),
-        "sink_across": (sink, outside if any(i < n for i in sink) else inside),
-    }
+    covered = covered_pairs(regime.scope, selection.n, sink_at, len(spans))
     return [
         name
-        for name, (rows, columns) in pairs.items()
-        if getattr(regime, name) is None and any(i != k for i in rows for k in columns)
+        for name, (rows, columns) in covered.items()
+        if getattr(regime, name) is None
+        and any(i != k for i in solid.intersection(rows) for k in solid & {*columns})
     ]
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "SCOPES",
     "PairwiseRegime",
     "check_pairwise",
+    "covered_pairs",
     "fit_pairwise",
     "float_cosine",
     "norm_bounds",
@@ -46,6 +47,13 @@ __all__ = [
 ]
 
 SCOPES = ("all", "roles", "roles-norms")
+# Every cosine in words, and whether it bounds from below.
+_COSINES = {
+    "cosine_selected": ("the least cosine", True),
+    "cosine_across": ("the greatest cosine", False),
+    "sink_selected": ("the sink's least cosine", True),
+    "sink_across": ("the sink's greatest cosine", False),
+}
 _UNIT = 2.0**-53
 
 
@@ -388,36 +396,9 @@ def check_pairwise(
                 raise failure(what, keys[i], regime.pull_across, found)
 
     x = UnitVectors(head, selection.keys)
-    place = range(len(keys))
-    selected = [i for i in place if i < n and i != sink_at]
-    others = [i for i in place if i >= n and i != sink_at]
-    if regime.scope == "all":
-        selected = others = [i for i in place if i != sink_at]
-    pairs: list[tuple[str, Fraction | None, bool, list[int], list[int]]] = [
-        ("the least cosine", regime.cosine_selected, True, selected, selected),
-        ("the greatest cosine", regime.cosine_across, False, selected, others),
-    ]
-    if sink_at is not None:
-        across = selected
-        if regime.scope != "all" and sink_at < n:
-            across = others
-        pairs += [
-            (
-                "the sink's least cosine",
-                regime.sink_selected,
-                True,
-                [sink_at],
-                selected,
-            ),
-            (
-                "the sink's greatest cosine",
-                regime.sink_across,
-                False,
-                [sink_at],
-                across,
-            ),
-        ]
-    for what, bound, least, rows, columns in pairs:
+    covered = covered_pairs(regime.scope, n, sink_at, len(keys))
+    for field, (what, least) in _COSINES.items():
+        bound, (rows, columns) = getattr(regime, field), covered[field]
         if not rows or not columns:
             continue
         table = x.cosines(np.array(rows), np.array(columns))
@@ -435,6 +416,24 @@ def check_pairwise(
             if bound is None or not holds(dot, squares[i] * squares[k], bound):
                 found = Fraction(float(table[a, b]))
                 raise failure(what, keys[k], bound or Fraction(0), found)
+
+
+def covered_pairs(
+    scope: str, n: int, sink_at: int | None, count: int
+) -> dict[str, tuple[list[int], list[int]]]:
+    """Return the places of the tokens whose pairs each cosine covers, by its field."""
+    plain = [i for i in range(count) if i != sink_at]
+    inside = outside = plain
+    if scope != "all":
+        inside = [i for i in plain if i < n]
+        outside = [i for i in plain if i >= n]
+    sink = [] if sink_at is None else [sink_at]
+    return {
+        "cosine_selected": (inside, inside),
+        "cosine_across": (inside, outside),
+        "sink_selected": (sink, inside),
+        "sink_across": (sink, outside if any(i < n for i in sink) else inside),
+    }
 
 
 def rounded_pairwise_counts(

@@ -16,6 +16,7 @@ import numpy as np
 from geobounds.errors import ArgumentError
 from geobounds.exact import ExactGeometry
 from geobounds.head import HeadData
+from geobounds.pairwise import sink_place
 from geobounds.power import Enclosure
 from geobounds.selection import Selection, rank
 from geobounds.separability import Counts, interval_counts
@@ -113,8 +114,7 @@ class HeadCase:
     @cached_property
     def sink_at(self) -> int | None:
         """Place of the sink among the candidates, None if it is none of them."""
-        keys = self.selection.keys.tolist()
-        return keys.index(self.head.sink) if self.head.sink in keys else None
+        return sink_place(self.head, self.selection)
 
     @property
     def selected(self) -> range:

@@ -24,7 +24,7 @@ from operator import mul
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Verification", "read_arrays", "verify"]
+__all__ = ["Verification", "read_arrays", "unique_keys", "verify"]
 
 LIMIT = 1 << 31  # bytes of a file
 JSON_LIMIT = 1 << 28
@@ -678,14 +678,16 @@ def _content(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _json(text: bytes, what: str) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        _require(len(dict(pairs)) == len(pairs), "a key stands twice")
-        return dict(pairs)
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, or raise ValueError if a key of it stands twice."""
+    _require(len(dict(pairs)) == len(pairs), "a key stands twice")
+    return dict(pairs)
 
+
+def _json(text: bytes, what: str) -> Any:
     _require(len(text) <= JSON_LIMIT, f"{what}: more than {JSON_LIMIT} bytes of JSON")
     try:
-        return json.loads(text.decode("utf-8"), object_pairs_hook=unique)
+        return json.loads(text.decode("utf-8"), object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise _Refusal(f"{what}: not JSON data ({error})") from error
 
