@@ -10,7 +10,15 @@ import xarray as xr
 from geobounds import HeadClass, inversion_bounds
 from geobounds.separability import f_score
 
-__all__ = ["CLASSES", "classes", "enclosures", "metrics", "table_by_n", "to_frame"]
+__all__ = [
+    "CLASSES",
+    "classes",
+    "enclosures",
+    "f_of_counts",
+    "metrics",
+    "table_by_n",
+    "to_frame",
+]
 
 CLASSES = ("Retriever", "Mixer", "Reset")
 _OVER = ("window", "layer", "head")
@@ -111,8 +119,17 @@ def table_by_n(values: xr.Dataset) -> list[dict[str, Any]]:
     return rows
 
 
-def classes(scan: xr.Dataset) -> tuple[np.ndarray, dict[str, float]]:
+def classes(
+    scan: xr.Dataset, prefix: int | None = None
+) -> tuple[np.ndarray, dict[str, float]]:
     """Return the class of every head over all windows (D10), and the shares.
+
+    Parameters
+    ----------
+    scan : xarray.Dataset
+        Counts, as returned by ``scan`` or ``read_scan``.
+    prefix : int, optional
+        Class by the queries of the first tokens of each window; default all.
 
     Returns
     -------
@@ -122,7 +139,8 @@ def classes(scan: xr.Dataset) -> tuple[np.ndarray, dict[str, float]]:
         Share of each class among the heads that have one.
     """
     names = ("current", "sink", "other")
-    current, sink, other = (scan[f"class_{x}"].sum("window").values for x in names)
+    first = scan.sel(prefix=int(scan["prefix"].max()) if prefix is None else prefix)
+    current, sink, other = (first[f"class_{x}"].sum("window").values for x in names)
     found = np.empty(current.shape, dtype=object)
     for at in np.ndindex(found.shape):
         found[at] = HeadClass(int(current[at]), int(sink[at]), int(other[at])).name
@@ -150,6 +168,12 @@ def to_frame(values: xr.Dataset) -> Any:
             at = bound.sel(certified_policy=p, drop=True)
             columns[f"{key}_{p}"] = at.reset_coords(drop=True)
     return xr.Dataset(columns).to_dataframe().reset_index()
+
+
+def f_of_counts(n: xr.DataArray, fp: xr.DataArray, fn: xr.DataArray) -> xr.DataArray:
+    """Return F_N (D7) of counts; NaN where they are missing."""
+    found: xr.DataArray = _apply(_f, n, fp, fn)
+    return found
 
 
 def _apply(

@@ -21,7 +21,7 @@ from empirical.corpora import Corpus, Window, cut_windows
 from empirical.errors import ScanError
 from empirical.models import BosRule, ModelSource, bos_rule
 from empirical.reduce import LAYOUT, Collector, Grid, empty_arrays
-from empirical.store import Store
+from empirical.store import FORMAT, Store
 
 __all__ = ["ScanSpec", "estimate", "scan"]
 
@@ -90,8 +90,8 @@ class ScanSpec:
 
     @property
     def usable_n(self) -> tuple[int, ...]:
-        """The part of the grid that leaves a token unselected under every policy."""
-        return tuple(n for n in self.n_grid if 1 <= n <= self.length - 2)
+        """The numbers that leave a token unselected under every policy, ascending."""
+        return tuple(sorted(n for n in self.n_grid if 1 <= n <= self.length - 2))
 
 
 def scan(
@@ -196,6 +196,7 @@ def _grid(model: Any, spec: ScanSpec) -> Grid:
     config = model.config.get_text_config()
     return Grid(
         (config.num_hidden_layers, config.num_attention_heads),
+        spec.length,
         spec.usable_n,
         spec.resolutions,
         spec.random_rankings,
@@ -221,7 +222,7 @@ def _provenance(
 ) -> dict[str, Any]:
     """Return all that identifies the scan, as JSON data; nothing that varies by run."""
     return {
-        "format": "geobounds-scan-1",
+        "format": FORMAT,
         "model": source.name,
         "model_fingerprint": source.fingerprint,
         "model_type": str(model.config.model_type),

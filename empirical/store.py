@@ -11,7 +11,9 @@ import xarray as xr
 
 from empirical.errors import ScanError
 
-__all__ = ["Store", "read_scan"]
+__all__ = ["FORMAT", "Store", "read_scan"]
+
+FORMAT = "geobounds-scan-2"
 
 
 class Store:
@@ -94,8 +96,12 @@ def read_scan(path: Any, *, whole: bool = True) -> xr.Dataset:
         reason = " ".join(str(error).split())[:120]
         msg = f"scan: {path} must be the store of a scan ({reason})."
         raise ScanError(msg) from error
-    if data.attrs.get("format") != "geobounds-scan-1" or "done" not in data:
-        msg = f"scan: {path} must be the store of a scan, got another Zarr store."
+    found = data.attrs.get("format")
+    if found != FORMAT or "done" not in data:
+        msg = (
+            f"scan: {path} must be the store of a scan in format {FORMAT}, "
+            f"got {found or 'another Zarr store'}. Scan again into another folder."
+        )
         raise ScanError(msg)
     missing = int((~data["done"].values.astype(bool)).sum())
     if whole and missing:

@@ -1,5 +1,6 @@
 """Head classes: which contribution wins at each query (D10), decided exactly."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -11,7 +12,7 @@ from geobounds.errors import ArgumentError
 from geobounds.head import HeadData, require_head
 from geobounds.integers import common_integers
 
-__all__ = ["HeadClass", "classify", "winning_sources"]
+__all__ = ["HeadClass", "classify", "classify_prefixes", "winning_sources"]
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,52 @@ def classify(head: HeadData, *, first_query: int = 0) -> HeadClass:
             f"got first_query={first_query}. It is a position among the keys."
         )
         raise ArgumentError(msg)
+    return _counted(head, winning_sources(head), first_query)
+
+
+def classify_prefixes(head: HeadData, lengths: Sequence[int]) -> list[HeadClass]:
+    """Count which source wins each query of the first tokens of a window (D10).
+
+    Parameters
+    ----------
+    head : HeadData
+        A head with values and one or more queries.
+    lengths : sequence of int
+        Numbers of first tokens.
+
+    Returns
+    -------
+    list of HeadClass
+        For each length, counts over the queries at earlier positions. In a causal
+        model these are the counts of a shorter window of the same text.
+
+    Raises
+    ------
+    HeadDataError
+        The head holds weights only.
+
+    Examples
+    --------
+    >>> head = HeadData([[0.5, 0.5, 0], [0.8, 0.1, 0.1]], [[1.0], [2.0], [9.0]],
+    ...                 visible="causal")
+    >>> classify_prefixes(head, [2, 3])
+    [HeadClass(current=1, sink=0, other=0), HeadClass(current=2, sink=0, other=0)]
+    """
+    require_head(head, "classify_prefixes").require_values("classify_prefixes")
     winners = winning_sources(head)
+    return [_counted(head, winners, stop=stop) for stop in lengths]
+
+
+def _counted(
+    head: HeadData,
+    winners: np.ndarray,
+    first_query: int = 0,
+    stop: int | float = np.inf,
+) -> HeadClass:
     positions = head.query_positions
     sink = -1 if head.sink is None else head.sink
     measured = (winners >= 0) & (positions >= first_query) & (positions != sink)
+    measured &= positions < stop
     current = int((measured & (winners == positions)).sum())
     by_sink = int((measured & (winners == sink)).sum())
     return HeadClass(current, by_sink, int(measured.sum()) - current - by_sink)

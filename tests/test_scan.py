@@ -89,8 +89,23 @@ def test_scan_equals_measure_and_certify_head_by_head(inputs, undisturbed):
                     assert at["random_false_negatives"].sel(n=n) == m.false_negatives
         counted = gb.classify(head)
         for name in ("current", "sink", "other"):
-            assert found[f"class_{name}"] == getattr(counted, name)
-        assert found["found_sink"] == gb.find_sink(head)
+            assert found[f"class_{name}"].sel(prefix=24) == getattr(counted, name)
+        sink = gb.find_sink(head)
+        assert found["found_sink"] == sink
+        last = head[-1]
+        order = gb.rank(last).keys.tolist()
+        assert found["sink_rank"].sel(ranking="weight") == order.index(0)
+        moved = gb.HeadData(last.weights, last.values, visible=last.visible, sink=sink)
+        for n in (1, 2, 4, 8):
+            m = gb.measure(moved, n, sink_policy="drop")
+            assert found["found_false_positives"].sel(n=n) == m.false_positives
+            assert found["found_false_negatives"].sel(n=n) == m.false_negatives
+            plain = found.sel(removal="none", certified_policy="keep", n=n)
+            m = gb.measure(head, n)
+            assert plain["removed_false_positives"] == m.false_positives
+            assert plain["removed_false_negatives"] == m.false_negatives
+        geometry = gb.sink_geometry(head, sink=sink)
+        assert found["found_cosine"] == geometry.mean_cosine
         bounds = values.sel(window=4, layer=layer, head=h)
         for policy in ("keep", "drop"):
             for k in (3, 5):
