@@ -203,9 +203,10 @@ def test_rows_of_one_head_are_counted_each_by_itself():
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_only_a_selection_in_doubt_goes_to_the_reference(distance, monkeypatch):
     """Keys 1 and 2 tie exactly, so N = 2 is left open; N = 1 and 3 are decided."""
-    head = HeadData(
-        [0.5, 0.3, 0.3, 0.1], [[1.0, 0.0], [0.3, 0.1], [0.3, 0.1], [-1.0, 1.0]]
-    )
+    first, second = ([0.3, 0.1], [0.3, 0.1])
+    if distance == "cosine":  # equal values are known to tie: parallel ones are not
+        second = [0.6, 0.2]
+    head = HeadData([0.5, 0.3, 0.3, 0.1], [[1.0, 0.0], first, second, [-1.0, 1.0]])
     selections = [rank(head).select(n) for n in (1, 2, 3)]
     expected = reference(head, selections, distance)
     asked = []
@@ -218,6 +219,33 @@ def test_only_a_selection_in_doubt_goes_to_the_reference(distance, monkeypatch):
 
     assert batch.count_selections(head, selections, distance).tolist() == expected
     assert asked == [2]
+
+
+def test_equal_values_are_compared_without_the_reference(monkeypatch):
+    """Their cosines are equal, whatever the weights, but for weight 0: kappa is 0."""
+    rng = np.random.default_rng(8)
+    words = rng.normal(size=(5, 3))
+    values = words[rng.integers(0, 5, 24)]
+    weights = rng.dirichlet(np.ones(24))
+    weights[rng.integers(0, 24, 4)] = 0
+    head = HeadData(weights, values)
+    selections = [rank(head).select(n) for n in (1, 2, 5, 9, 16, 21)]
+    expected = reference(head, selections, "cosine")
+    monkeypatch.setattr(batch, "selection_counts", None)
+    assert batch.count_selections(head, selections, "cosine").tolist() == expected
+
+
+def test_equal_values_near_others_stay_in_doubt():
+    """Directions that differ by less than the radius are not put in order by it."""
+    rng = np.random.default_rng(9)
+    for _ in range(60):
+        word, other = rng.normal(size=(2, 4))
+        near = word * (1 + 2.0**-50 * rng.integers(-3, 4, 4))
+        values = np.array([word, near, other, word, near, other, word, near])
+        head = HeadData(rng.dirichlet(np.ones(8)), values[rng.permutation(8)])
+        selections = [rank(head).select(n) for n in range(1, 8)]
+        expected = reference(head, selections, "cosine")
+        assert batch.count_selections(head, selections, "cosine").tolist() == expected
 
 
 def test_numbers_that_are_not_finite_go_to_the_reference(monkeypatch):

@@ -114,7 +114,7 @@ def count_selections(
 class _Query:
     """What all selections of one query share, one number or vector a key.
 
-    ``abs_sums`` is l of T8.
+    ``abs_sums`` is l of T8; ``groups`` numbers the distinct contributions' directions.
     """
 
     w: _Vector
@@ -124,6 +124,7 @@ class _Query:
     abs_values: Float64[np.ndarray, "n_key d_head"]
     transposed: Float64[np.ndarray, "d_head n_key"]
     abs_transposed: Float64[np.ndarray, "d_head n_key"]
+    groups: Int64[np.ndarray, " n_key"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,15 +138,27 @@ class _Batch:
 
 
 def _query(head: HeadData, row: int) -> _Query:
+    w = head.weights[row].astype(np.float64)
     return _Query(
-        head.weights[row].astype(np.float64),
+        w,
         head.squared_norms64,
         head.abs_sums64,
         head.values64,
         head.abs_values64,
         np.ascontiguousarray(head.values64.T),
         np.ascontiguousarray(head.abs_values64.T),
+        _groups(head.values64, w),
     )
+
+
+def _groups(
+    values: Float64[np.ndarray, "n_key d_head"], w: _Vector
+) -> Int64[np.ndarray, " n_key"]:
+    """Number the distinct values; keys of weight 0 are one group of their own."""
+    rows = np.ascontiguousarray(values).view(np.dtype((np.void, values[0].nbytes)))
+    groups = np.unique(rows.ravel(), return_inverse=True)[1].astype(np.int64)
+    groups[w == 0] = len(groups)
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
 def _batch(selections: Sequence[Selection], n_key: int) -> _Batch:
@@ -252,6 +265,32 @@ def _cosines(query: _Query, batch: _Batch) -> tuple[_Matrix, _Matrix]:
     return lo, hi
 
 
+def _settle_equal(lo: _Matrix, hi: _Matrix, groups: Int64[np.ndarray, " n"]) -> None:
+    """Make points of the intervals of equal values, where no other value's meets them.
+
+    Equal values have equal cosines (a first layer sees only which token it is, so that
+    many are equal). A point inside the interval of a value then stands in the same
+    order to all others as its cosine does.
+    """
+    first = np.unique(groups, return_index=True)[1]
+    if len(first) == len(groups):
+        return
+    low, high = lo[:, first], hi[:, first]
+    unknown = np.isnan(low) | np.isnan(high)
+    low[unknown], high[unknown] = -np.inf, np.inf
+    order = np.argsort(low, axis=1)
+    ends = np.take_along_axis(high, order, axis=1)
+    starts = np.take_along_axis(low, order, axis=1)
+    apart = np.ones(low.shape, dtype=bool)
+    apart[:, 1:] &= starts[:, 1:] > np.maximum.accumulate(ends, axis=1)[:, :-1]
+    apart[:, :-1] &= ends[:, :-1] < starts[:, 1:]
+    alone = np.empty_like(apart)
+    np.put_along_axis(alone, order, apart, axis=1)
+    settled = alone[:, groups]
+    np.copyto(lo, low[:, groups], where=settled)
+    np.copyto(hi, lo, where=settled)
+
+
 def _signed_quotient(t: _Matrix, positive: _Vector, negative: _Vector) -> _Matrix:
     """Return sign(t) t^2 / q with q by the sign of t; NaN where t is too small."""
     quotient: np.ndarray = t * t
@@ -273,6 +312,8 @@ def _count(
     n_key = len(query.w)
     batch = _batch(selections, n_key)
     lo, hi = (_powers if distance == "euclidean" else _cosines)(query, batch)
+    if distance == "cosine":
+        _settle_equal(lo, hi, query.groups)
     # A number that is not finite makes a sum that is not finite.
     doubt: np.ndarray = ~np.isfinite(lo.sum(axis=1) + hi.sum(axis=1))
     s_lo, s_hi = lo.reshape(-1)[batch.flat], hi.reshape(-1)[batch.flat]
