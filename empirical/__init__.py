@@ -9,6 +9,7 @@ from empirical.errors import (
     CorpusError,
     ModelNotFoundError,
     ScanError,
+    StudyError,
     UnsupportedModelError,
 )
 from empirical.models import load
@@ -18,6 +19,7 @@ __all__ = [
     "CorpusError",
     "ModelNotFoundError",
     "ScanError",
+    "StudyError",
     "UnsupportedModelError",
     "capture",
     "heads",

@@ -11,7 +11,15 @@ import numpy as np
 
 from empirical.errors import CorpusError
 
-__all__ = ["CORPORA", "Corpus", "Document", "Window", "cut_windows", "load_corpus"]
+__all__ = [
+    "CORPORA",
+    "Corpus",
+    "Document",
+    "Window",
+    "count_windows",
+    "cut_windows",
+    "load_corpus",
+]
 
 
 @dataclass(frozen=True)
@@ -286,6 +294,46 @@ def cut_windows(
     CorpusError
         The corpus is too short.
     """
+    found, longest = _cut(corpus, tokenizer, count, length, bos, seed)
+    if len(found) == count:
+        return found
+    msg = (
+        f"corpora: {corpus.name} must hold {count} windows of {length} tokens, got "
+        f"{len(found)} (its longest document has {longest} tokens). Ask for fewer or "
+        "shorter windows."
+    )
+    raise CorpusError(msg)
+
+
+def count_windows(
+    corpus: Corpus, tokenizer: Any, *, at_most: int, length: int, bos: int | None
+) -> int:
+    """Return how many windows of ``length`` tokens a text holds, up to ``at_most``.
+
+    Raises
+    ------
+    CorpusError
+        It holds none.
+    """
+    found, longest = _cut(corpus, tokenizer, at_most, length, bos, seed=0)
+    if found:
+        return len(found)
+    msg = (
+        f"corpora: {corpus.name} must hold a window of {length} tokens, got none (its "
+        f"longest document has {longest} tokens). Ask for shorter windows."
+    )
+    raise CorpusError(msg)
+
+
+def _cut(
+    corpus: Corpus,
+    tokenizer: Any,
+    count: int,
+    length: int,
+    bos: int | None,
+    seed: int,
+) -> tuple[list[Window], int]:
+    """Return ``count`` windows or all there are, and tokens of the longest document."""
     need = length - (bos is not None)
     found: list[Window] = []
     longest = 0
@@ -298,13 +346,8 @@ def cut_windows(
             ids = [*([] if bos is None else [bos]), *tokens[start : start + need]]
             found.append(Window(document.id, start, tuple(ids)))
             if len(found) == count:
-                return found
-    msg = (
-        f"corpora: {corpus.name} must hold {count} windows of {length} tokens, got "
-        f"{len(found)} (its longest document has {longest} tokens). Ask for fewer or "
-        "shorter windows."
-    )
-    raise CorpusError(msg)
+                return found, longest
+    return found, longest
 
 
 def _order(corpus: Corpus, seed: int) -> Iterator[Document]:

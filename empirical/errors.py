@@ -7,6 +7,7 @@ __all__ = [
     "CorpusError",
     "ModelNotFoundError",
     "ScanError",
+    "StudyError",
     "UnsupportedModelError",
 ]
 
@@ -29,3 +30,7 @@ class CorpusError(GeoboundsError):
 
 class ScanError(GeoboundsError):
     """A scan that cannot run or cannot be resumed as asked."""
+
+
+class StudyError(GeoboundsError):
+    """A study that cannot run as asked, or a manifest that cannot be repeated."""

@@ -19,7 +19,7 @@ from empirical.progress import say, window_progress
 from empirical.report import write_report
 from empirical.scan import ScanSpec, estimate, scan
 
-__all__ = ["Job", "run_report", "run_scan"]
+__all__ = ["Job", "check_device", "cost", "run_report", "run_scan"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def run_scan(job: Job, store: Path) -> dict[str, Any]:
         raise ScanError(msg)
     started = time.monotonic()
     _scan(job, _source(job, job.models[0]), store)
-    return {"store": str(store), **_cost(started)}
+    return {"store": str(store), **cost(started)}
 
 
 def run_report(job: Job, folder: Path) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def run_report(job: Job, folder: Path) -> dict[str, Any]:
         _scan(job, source, store) for source, store in zip(sources, stores, strict=True)
     ]
     page = write_report(scans, folder)
-    return {"page": str(page), "stores": [str(s) for s in stores], **_cost(started)}
+    return {"page": str(page), "stores": [str(s) for s in stores], **cost(started)}
 
 
 def _source(job: Job, name: str) -> ModelSource:
@@ -89,7 +89,7 @@ def _source(job: Job, name: str) -> ModelSource:
 
 
 def _scan(job: Job, source: ModelSource, store: Path) -> xr.Dataset:
-    _check_device(job.device)
+    check_device(job.device)
     corpus = load_corpus(job.corpus, field=job.field)
     say(f"loading {source.name}")
     model, tokenizer = load(
@@ -108,7 +108,8 @@ def _scan(job: Job, source: ModelSource, store: Path) -> xr.Dataset:
         )
 
 
-def _check_device(device: str) -> None:
+def check_device(device: str) -> None:
+    """Refuse a device that torch cannot use, with ScanError."""
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -119,7 +120,8 @@ def _check_device(device: str) -> None:
         raise ScanError(msg) from error
 
 
-def _cost(started: float) -> dict[str, float]:
+def cost(started: float) -> dict[str, float]:
+    """Return seconds since ``started`` and GiB of memory at the peak."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     unit = 1 if sys.platform == "darwin" else 1024
     return {

@@ -1,6 +1,7 @@
 """Models by name: packaged ones, local folders, GGUF files, Hugging Face names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ __all__ = [
     "bos_id",
     "bos_rule",
     "load",
+    "load_config",
     "resolve",
 ]
 
@@ -168,16 +170,57 @@ def load(
         source = name
     else:
         source = resolve(name, revision=revision, log=log)
+    options = _options(source, trust_remote_code=trust_remote_code)
+    with _refusing(source, trust_remote_code=trust_remote_code):
+        config = AutoConfig.from_pretrained(source.location, **options)
+        model = _auto_class(source.name, config).from_pretrained(
+            source.location, dtype=DTYPES[dtype], use_safetensors=True, **options
+        )
+        tokenizer = AutoTokenizer.from_pretrained(source.location, **options)
+    return model.to(device).eval(), tokenizer
+
+
+def load_config(
+    source: ModelSource, *, trust_remote_code: bool = False
+) -> tuple[Any, Any]:
+    """Load a model's configuration and tokenizer, not its weights.
+
+    Parameters
+    ----------
+    source : ModelSource
+        As returned by ``resolve``.
+    trust_remote_code : bool
+        See ``load``.
+
+    Returns
+    -------
+    config, tokenizer
+        What ``load`` reads first: enough to plan a run.
+
+    Raises
+    ------
+    ModelNotFoundError
+        As ``load``.
+    """
+    options = _options(source, trust_remote_code=trust_remote_code)
+    with _refusing(source, trust_remote_code=trust_remote_code):
+        config = AutoConfig.from_pretrained(source.location, **options)
+        return config, AutoTokenizer.from_pretrained(source.location, **options)
+
+
+def _options(source: ModelSource, *, trust_remote_code: bool) -> dict[str, Any]:
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     if source.revision:
         options["revision"] = source.revision
+    return options
+
+
+@contextmanager
+def _refusing(source: ModelSource, *, trust_remote_code: bool) -> Iterator[None]:
+    """Read quietly; say in one line what could not be read."""
     try:
         with quiet():
-            config = AutoConfig.from_pretrained(source.location, **options)
-            model = _auto_class(source.name, config).from_pretrained(
-                source.location, dtype=DTYPES[dtype], use_safetensors=True, **options
-            )
-            tokenizer = AutoTokenizer.from_pretrained(source.location, **options)
+            yield
     except (OSError, ValueError, ImportError) as error:
         if "trust_remote_code" in str(error) and not trust_remote_code:
             msg = (
@@ -192,7 +235,6 @@ def load(
             f"model folder, a .gguf file or a Hugging Face name within reach ({first})."
         )
         raise ModelNotFoundError(msg) from error
-    return model.to(device).eval(), tokenizer
 
 
 def _gguf(

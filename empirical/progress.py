@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["say", "window_progress"]
+__all__ = ["say", "study_progress", "window_progress"]
 
 
 def say(line: str) -> None:
@@ -45,6 +45,50 @@ def _plain_lines(title: str) -> Callable[[int, int], None]:
         if done > before and done < total:
             left = (now - started) / (done - before) * (total - done)
             line += f", about {left:.0f} s left"
+        say(line)
+
+    return report
+
+
+@contextmanager
+def study_progress(total: float) -> Iterator[Callable[[str, float, float], None]]:
+    """Give a function to call with (what is done, work done, of it by earlier runs).
+
+    Parameters
+    ----------
+    total : float
+        All the work of many scans, in the unit in which it is reported. Time left is
+        judged by what this run has done.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _plain_shares(total)
+        return
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:.0f} % of what is left to scan"),
+        TimeRemainingColumn(),
+        console=console,
+    ) as bar:
+        task = bar.add_task("starting", total=total)
+
+        def update(title: str, done: float, earlier: float) -> None:
+            bar.update(
+                task, description=title, completed=done - earlier, total=total - earlier
+            )
+
+        yield update
+
+
+def _plain_shares(total: float) -> Callable[[str, float, float], None]:
+    started = time.monotonic()
+
+    def report(title: str, done: float, earlier: float) -> None:
+        line = f"{title}; study {100 * done / total:.0f} % scanned"
+        if earlier < done < total:
+            rate = (time.monotonic() - started) / (done - earlier)
+            line += f", about {rate * (total - done):.0f} s left"
         say(line)
 
     return report

@@ -1,7 +1,6 @@
 """One self-contained HTML page from scans. It reads results, never a model."""
 
 import base64
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ import matplotlib as mpl
 import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from empirical.drawing import STYLE, Drawing, add_caption
+from empirical.drawing import STYLE, Drawing, png_of, save_drawing
 from empirical.head_plots import class_map, sink_geometry_by_layer
 from empirical.metrics import classes, enclosures, metrics, table_by_n, to_frame
 from empirical.plots import (
@@ -87,13 +86,11 @@ def _part(scan: xr.Dataset, folder: Path, *, prefix: bool) -> dict[str, Any]:
                 "id": f"{stem}{drawing.name}",
                 "title": drawing.title,
                 "caption": drawing.caption,
-                "data": base64.b64encode(_png(drawing)).decode(),
+                "data": base64.b64encode(png_of(drawing)).decode(),
             }
         )
-        path = folder / "figures" / f"{stem}{drawing.name}.png"
-        with replacing(path) as temporary, mpl.rc_context(rc=STYLE):  # type: ignore[arg-type]
-            add_caption(drawing)  # a file stands alone; the page has its own text
-            temporary.write_bytes(_png(drawing))
+        # A file stands alone, its caption in it; the page has its own text.
+        save_drawing(drawing, folder / "figures" / f"{stem}{drawing.name}.png")
     record = {"table": table, "classes": shares, "provenance": scan.attrs}
     write_text(folder / f"{stem}table.json", json.dumps(record, indent=1) + "\n")
     with replacing(folder / f"{stem}values.csv") as temporary:
@@ -109,13 +106,6 @@ def _part(scan: xr.Dataset, folder: Path, *, prefix: bool) -> dict[str, Any]:
         "figures": figures,
         "summary": _summary(table),
     }
-
-
-def _png(drawing: Drawing) -> bytes:
-    stream = io.BytesIO()
-    metadata = {"Title": drawing.title, "Description": drawing.caption}
-    drawing.figure.savefig(stream, format="png", dpi=150, metadata=metadata)
-    return stream.getvalue()
 
 
 def _down(x: float) -> str:

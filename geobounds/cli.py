@@ -104,6 +104,31 @@ def _scan(options: argparse.Namespace) -> int:
     return _outcome(options, outcome, f"store: {outcome['store']}")
 
 
+def _study(options: argparse.Namespace) -> int:
+    from empirical.study.job import StudyJob, read_manifest
+    from empirical.study.run import run_study
+
+    repeated = None
+    if options.manifest is None:
+        job = StudyJob.from_options(options)
+    else:
+        own = ("command", "manifest", "out", "json")
+        given = [k for k, v in vars(options).items() if k not in own and v is not None]
+        if given:
+            msg = (
+                "study: --from must stand alone, with -o and --json only, got "
+                f"--{given[0].replace('_', '-')}. The manifest holds the rest."
+            )
+            raise ArgumentError(msg)
+        job, repeated = read_manifest(Path(options.manifest))
+    outcome = run_study(job, Path(options.out), repeated)
+    lines = [f"page: {outcome['page']}"]
+    for study in outcome["studies"]:
+        counts = ", ".join(f"{n} {verdict}" for verdict, n in study["verdicts"].items())
+        lines.append(f"{study['folder']}: {counts}")
+    return _outcome(options, outcome, "\n".join(lines))
+
+
 def _outcome(options: argparse.Namespace, outcome: dict[str, Any], line: str) -> int:
     if options.json:
         print(json.dumps(outcome, indent=1))
@@ -262,6 +287,7 @@ def _models(options: argparse.Namespace) -> int:
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "report": _report,
     "scan": _scan,
+    "study": _study,
     "capture": _capture,
     "inspect": _inspect,
     "certify": _certify,

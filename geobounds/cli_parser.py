@@ -41,6 +41,34 @@ def parser(version: str) -> argparse.ArgumentParser:
         "-o", "--out", default="scan.zarr", help="store (default: scan.zarr)"
     )
 
+    study = commands.add_parser(
+        "study",
+        help="test the findings on models and texts, with figures and pages",
+        description="Scan models on texts, test every finding as a stated hypothesis, "
+        "and write STUDY/index.html, a page for each model and text, and all figures "
+        "as PNG, PDF and CSV. Interrupted or killed, it goes on where it stopped. A "
+        "text that holds fewer windows is studied with those it has.",
+    )
+    _model_options(study, several_texts=True)
+    study.add_argument(
+        "--limit",
+        type=int,
+        metavar="K",
+        help="quick look: only the first K windows; the rest can be scanned later",
+    )
+    study.add_argument(
+        "--from",
+        dest="manifest",
+        metavar="MANIFEST.json",
+        help="repeat the study of this manifest; takes only -o and --json with it",
+    )
+    study.add_argument(
+        "-o", "--out", default="study", help="folder of the pages (default: study)"
+    )
+    # None tells what was given from what was not: --from refuses other options.
+    names = ("field", "length", "device", "dtype", "bos", "seed")
+    study.set_defaults(**dict.fromkeys((*names, "corpus", "trust_remote_code")))
+
     capture = commands.add_parser(
         "capture",
         help="save one head of a model at a prompt",
@@ -160,25 +188,37 @@ def parser(version: str) -> argparse.ArgumentParser:
     return main
 
 
-def _model_options(parser: argparse.ArgumentParser) -> None:
+def _model_options(
+    parser: argparse.ArgumentParser, *, several_texts: bool = False
+) -> None:
     parser.add_argument(
         "--model",
         action="append",
         help="packaged name, folder, .gguf file or Hugging Face name (default: "
-        "smollm2); report takes it several times, for models side by side",
+        "smollm2); report and study take it several times",
     )
+    times = "; takes it several times" if several_texts else ""
     parser.add_argument(
         "--corpus",
-        default="python-docs",
+        action="append" if several_texts else "store",
+        default=None if several_texts else "python-docs",
         help="packaged name, UTF-8 text file, .jsonl file or hf:NAME data set "
-        "(default: python-docs)",
+        f"(default: python-docs){times}",
     )
     parser.add_argument(
         "--field", default="text", help="field of .jsonl lines and data set rows"
     )
-    parser.add_argument(
-        "--windows", type=int, default=4, help="number of windows (default: 4)"
-    )
+    if several_texts:
+        parser.add_argument(
+            "--windows",
+            type=_numbers,
+            metavar="K[,K...]",
+            help="number of windows: one for all texts, or one each (default: 16)",
+        )
+    else:
+        parser.add_argument(
+            "--windows", type=int, default=4, help="number of windows (default: 4)"
+        )
     parser.add_argument(
         "--length", type=int, default=512, help="tokens of a window (default: 512)"
     )

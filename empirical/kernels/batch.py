@@ -154,7 +154,7 @@ def _query(head: HeadData, row: int) -> _Query:
 def _groups(
     values: Float64[np.ndarray, "n_key d_head"], w: _Vector
 ) -> Int64[np.ndarray, " n_key"]:
-    """Number the distinct values; keys of weight 0 are one group of their own."""
+    """Give equal values one number; keys of weight 0 are a group of their own."""
     rows = np.ascontiguousarray(values).view(np.dtype((np.void, values[0].nbytes)))
     groups = np.unique(rows.ravel(), return_inverse=True)[1].astype(np.int64)
     groups[w == 0] = len(groups)
