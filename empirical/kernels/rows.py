@@ -47,7 +47,7 @@ try:
 except ImportError:  # numba is an extra
     compiled = None
 
-__all__ = ["LayerKeys", "RowCounts", "count_rows"]
+__all__ = ["LayerKeys", "RowCounts", "as_array", "count_rows", "row_ranges"]
 
 MISSING = -1
 # Beyond these a float32 could overflow: norms, weights, keys, width.
@@ -89,7 +89,7 @@ class LayerKeys:
 
     def __init__(self, values: Any) -> None:
         self.given = values
-        self.array = _array(values)
+        self.array = as_array(values)
         self.narrow = self.array.dtype == np.float32
 
     @cached_property
@@ -214,7 +214,9 @@ def count_rows(
     """
     _check(ns, ranking, policies)
     refuse_flush_to_zero()
-    rows = _Rows(_array(weights), keys, _array(visible), sink, ranking, tuple(policies))
+    rows = _Rows(
+        as_array(weights), keys, as_array(visible), sink, ranking, tuple(policies)
+    )
     grid = np.array(sorted(ns), dtype=np.int64)
     shape = (len(policies), *rows.weights.shape[:2], len(grid))
     counts = np.full((3, *shape), MISSING, dtype=np.int32)
@@ -300,11 +302,8 @@ class _Rows:
             return np.ones(flags.shape, dtype=bool)
         if self.ranking == "contribution" and keys.has_tiny:
             return np.ones(flags.shape, dtype=bool)
-        n_key = self.visible.shape[1]
-        starts = np.argmax(self.visible, axis=1)
-        stops = n_key - np.argmax(self.visible[:, ::-1], axis=1)
-        # Other rows stay as they are here and are settled one by one.
-        whole = stops - starts == self.n_visible
+        # Rows with holes stay as they are here and are settled one by one.
+        starts, stops, whole = row_ranges(self.visible)
         good = np.zeros(self.weights.shape[:2], dtype=bool)
         compiled.count_rows(
             np.ascontiguousarray(self.weights),
@@ -363,7 +362,14 @@ class _Rows:
                 flags[p, h, r, which] = [s.boundary_tie for s in selections]
 
 
-def _array(given: Any) -> np.ndarray:
+def row_ranges(visible: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where the keys each row sees begin and end, and if none is missing."""
+    starts = np.argmax(visible, axis=1)
+    stops = visible.shape[1] - np.argmax(visible[:, ::-1], axis=1)
+    return starts, stops, stops - starts == np.count_nonzero(visible, axis=1)
+
+
+def as_array(given: Any) -> np.ndarray:
     """Return an array of the exact numbers: half types as float32."""
     if isinstance(given, torch.Tensor):
         given = given.detach().cpu()
