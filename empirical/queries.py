@@ -1,7 +1,7 @@
 """Scans of many queries: exact counts and two bounds, layer by layer, block by block.
 
-What a scan of the last query adds (other rankings, distances, controls, classes) is left
-out, so that every head, query and N takes about as long as the model itself.
+What a scan of the last query adds (other rankings, distances, controls, classes) is
+left out, so that every head, query and N takes about as long as the model itself.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,13 @@ from empirical.errors import ScanError
 from empirical.kernels.row_cells import count_row_cells
 from empirical.kernels.rows import MISSING, LayerKeys, count_rows
 
-__all__ = ["POLICIES", "QueryCollector", "QueryGrid", "empty_arrays"]
+__all__ = [
+    "POLICIES",
+    "QueryCollector",
+    "QueryGrid",
+    "empty_query_arrays",
+    "query_rows",
+]
 
 POLICIES = ("keep", "drop")
 
@@ -79,7 +85,7 @@ class QueryGrid:
     @property
     def bytes_a_window(self) -> int:
         """Size of the arrays of one window."""
-        return sum(x.nbytes for x in empty_arrays(self, 1).values())
+        return sum(x.nbytes for x in empty_query_arrays(self, 1).values())
 
 
 def query_rows(queries: str | int, length: int) -> tuple[int, ...]:
@@ -90,7 +96,7 @@ def query_rows(queries: str | int, length: int) -> tuple[int, ...]:
     return tuple(range(step - 1, length, step))
 
 
-def empty_arrays(grid: QueryGrid, windows: int) -> dict[str, np.ndarray]:
+def empty_query_arrays(grid: QueryGrid, windows: int) -> dict[str, np.ndarray]:
     """Return arrays before anything is measured; they take no memory until written."""
     sizes = {k: np.size(values) for k, values in grid.coordinates.items()}
     small = np.int16 if grid.length < 2**15 else np.int32
@@ -98,7 +104,7 @@ def empty_arrays(grid: QueryGrid, windows: int) -> dict[str, np.ndarray]:
     for name, dims in grid.layout.items():
         shape = (windows, *(sizes[d] for d in dims))
         if name == "boundary_tie":
-            arrays[name] = np.broadcast_to(np.array(False), shape)
+            arrays[name] = np.broadcast_to(np.zeros((), dtype=bool), shape)
         else:
             dtype = np.int32 if name == "inversions" else small
             arrays[name] = np.broadcast_to(np.array(MISSING, dtype=dtype), shape)
@@ -116,7 +122,7 @@ class QueryCollector:
 
     def start(self, window: int) -> None:  # noqa: ARG002
         """Begin a window."""
-        self.data = {k: x.copy() for k, x in empty_arrays(self.grid, 1).items()}
+        self.data = {k: x.copy() for k, x in empty_query_arrays(self.grid, 1).items()}
         self.keys = None
 
     def receive(

@@ -16,12 +16,11 @@ import numpy as np
 import torch
 import xarray as xr
 
-from empirical import queries
 from empirical.capture import capture
 from empirical.corpora import Corpus, Window, cut_windows
 from empirical.errors import ScanError
 from empirical.models import BosRule, ModelSource, bos_rule
-from empirical.queries import QueryCollector, QueryGrid, query_rows
+from empirical.queries import QueryCollector, QueryGrid, empty_query_arrays, query_rows
 from empirical.reduce import LAYOUT, Collector, Grid, empty_arrays
 from empirical.store import Store
 
@@ -213,8 +212,8 @@ def estimate(model: Any, spec: ScanSpec) -> str:
     """
     grid = _grid(model, spec)
     heads = grid.shape[0] * grid.shape[1]
-    arrays = empty_arrays if isinstance(grid, Grid) else queries.empty_arrays
-    size = sum(x.nbytes for x in arrays(grid, spec.windows).values())
+    arrays, _ = _arrays(spec, grid)
+    size = sum(x.nbytes for x in arrays.values())
     seconds = spec.windows * heads * _SECONDS_A_HEAD * spec.length / 512
     return (
         f"{spec.windows} windows of {spec.length} tokens, {heads} heads: about "
@@ -256,16 +255,19 @@ def _check_prefix(model: Any, ids: Sequence[int]) -> None:
         """Take no part."""
 
     start = torch.tensor([list(ids[:_CHECKED])], device=model.device)
-    options = {"queries": "last", "block": _BLOCK, "stream": True}
-    with torch.no_grad(), capture(model, ignore, **options):
+    with torch.no_grad(), capture(model, ignore, block=_BLOCK, stream=True):
         model.base_model(input_ids=start, use_cache=False)
 
 
-def _template(spec: ScanSpec, grid: Grid | QueryGrid) -> xr.Dataset:
+def _arrays(spec: ScanSpec, grid: Grid | QueryGrid) -> tuple[dict[str, Any], Any]:
+    """Return the empty arrays of a scan, and their dimensions after ``window``."""
     if isinstance(grid, QueryGrid):
-        arrays, layout = queries.empty_arrays(grid, spec.windows), grid.layout
-    else:
-        arrays, layout = empty_arrays(grid, spec.windows), LAYOUT
+        return empty_query_arrays(grid, spec.windows), grid.layout
+    return empty_arrays(grid, spec.windows), LAYOUT
+
+
+def _template(spec: ScanSpec, grid: Grid | QueryGrid) -> xr.Dataset:
+    arrays, layout = _arrays(spec, grid)
     return xr.Dataset(
         {name: (("window", *dims), arrays[name]) for name, dims in layout.items()},
         coords={"window": np.arange(spec.windows), **grid.coordinates},

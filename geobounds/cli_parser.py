@@ -188,6 +188,24 @@ def _model_options(parser: argparse.ArgumentParser) -> None:
         metavar="N[,N...]",
         help="numbers of selected tokens (default: 1,2,4,...,256)",
     )
+    parser.add_argument(
+        "--queries",
+        type=_queries,
+        default="last",
+        metavar="last|all|every=K",
+        help="queries of each window; with others than the last, counts and the bounds "
+        "T2 and T6 only (default: last)",
+    )
+    parser.add_argument(
+        "--no-controls",
+        action="store_true",
+        help="of the last query too, counts and the bounds T2 and T6 only",
+    )
+    parser.add_argument(
+        "--no-cells",
+        action="store_true",
+        help="with --no-controls or other queries: without the bound T6",
+    )
     _loading_options(parser)
     parser.add_argument(
         "--seed", type=int, default=0, help="order of documents, random rankings"
@@ -234,6 +252,16 @@ def _selection_options(parser: argparse.ArgumentParser) -> None:
         help="the sink is an ordinary candidate, none, or never selected "
         "(default: keep)",
     )
+
+
+def _queries(text: str) -> str | int:
+    word, _, step = text.partition("=")
+    if text in ("last", "all"):
+        return text
+    if word == "every" and step.isascii() and step.isdecimal() and int(step) >= 1:
+        return int(step)
+    msg = f"must be last, all or every=K, got {text!r:.60}"
+    raise argparse.ArgumentTypeError(msg)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
