@@ -17,6 +17,7 @@ __all__ = ["OPEN", "OPEN_SET", "TIE", "TILE", "count_rows"]
 TILE = 64  # keys handled together; a tile of values stays in the first cache
 TIE, OPEN, OPEN_SET = 1, 2, 4  # flags
 _ROWS = 8  # rows of a task
+_FEW = 16  # selected keys compared with all others as they stand
 _GROUP = 3  # numbers N handled together
 _SCALE = np.float32(2.0**64)  # lifts the least float32 weight far above underflow
 _UNIT = 2.0**-24
@@ -45,30 +46,33 @@ def _order(scores: np.ndarray, keys: np.ndarray, places: np.ndarray) -> int:
     """
     n = len(scores)
     bits = scores.view(np.int32)
+    counts = np.empty(256, np.int32)
+    k0, k1, p0, p1 = keys[0], keys[1], places[0], places[1]
     for attempt in range(2):
         for i in range(n):
-            keys[0, i] = ~bits[i]
-            places[0, i] = i
-        half = 0
+            k0[i] = ~bits[i]
+            p0[i] = i
         if attempt:
-            for shift in (0, 8):
-                _pass(keys[half], places[half], keys[1 - half], places[1 - half], shift)
-                half = 1 - half
-        for shift in (15, 23):
-            _pass(keys[half], places[half], keys[1 - half], places[1 - half], shift)
-            half = 1 - half
-        if _insertion(keys[half], places[half]):
+            _pass(k0, p0, k1, p1, 0, counts)
+            _pass(k1, p1, k0, p0, 8, counts)
+        _pass(k0, p0, k1, p1, 15, counts)
+        _pass(k1, p1, k0, p0, 23, counts)
+        if _insertion(k0, p0):
             break
-    return half
+    return 0
 
 
 @njit(cache=True, nogil=True)
 def _pass(
-    keys: np.ndarray, places: np.ndarray, to_keys: np.ndarray, to_places: np.ndarray,
+    keys: np.ndarray,
+    places: np.ndarray,
+    to_keys: np.ndarray,
+    to_places: np.ndarray,
     shift: int,
-) -> None:  # fmt: skip
+    counts: np.ndarray,
+) -> None:
     """Sort by eight bits, stably."""
-    counts = np.zeros(256, np.int32)
+    counts[:] = 0
     for i in range(len(keys)):
         counts[(keys[i] >> shift) & 255] += np.int32(1)
     total = np.int32(0)
@@ -77,10 +81,11 @@ def _pass(
         counts[b] = total
         total = np.int32(total + count)
     for i in range(len(keys)):
-        b = (keys[i] >> shift) & 255
+        key = keys[i]
+        b = (key >> shift) & 255
         to = counts[b]
         counts[b] = np.int32(to + 1)
-        to_keys[to] = keys[i]
+        to_keys[to] = key
         to_places[to] = places[i]
 
 
@@ -402,6 +407,13 @@ def _count_one(
     while m % 4:
         s_lo[m] = s_hi[m] = -np.inf
         m += 1
+    if fn <= _FEW:
+        # Too few to pay for leaving out what lies beyond the farthest.
+        inversions, open_ = _inversions(
+            u_lo, u_hi, near_keys[2][base:end], s_lo[:m], s_hi[:m], s_keys,
+            n, w, values, q64, m64, s, size,
+        )  # fmt: skip
+        return fp, fn, inversions, open_
     x_lo, x_hi, x_keys = near[2], near[3], near_keys[1]
     f = 0
     for j in range(len(u_lo)):
@@ -545,8 +557,10 @@ def _count_task(
     level = np.empty((n_tiles, 2 * TILE), np.float32)
     near, near_keys = (
         np.empty((4, width + 4), np.float32),
-        np.empty((2, width + 4), np.int64),
+        np.empty((3, width + 4), np.int64),
     )
+    for j in range(width):
+        near_keys[2, j] = j
     unit = _MARGIN * (d // 4 + 12) * _UNIT
     e1, most = np.float32(unit), np.float32(most_weight)
     for r in range(len(weights)):
