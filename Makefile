@@ -7,7 +7,7 @@ REPORT ?= report
 ARGS ?=
 SECONDS ?= 600
 
-.PHONY: help install report test check core fuzz clean
+.PHONY: help install report test check core fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make check   format, lint, types"
 	@echo "make core    prove that geobounds works without torch"
 	@echo "make fuzz    search for inputs that crash the readers, SECONDS=600 each"
+	@echo "make bench   time scans against the model's forward, on an idle machine"
 	@echo "make clean   remove environments and results"
 
 install: $(VENV)/.installed
@@ -51,6 +52,9 @@ fuzz: install
 	for name in heads certificates command; do \
 	  $(BIN)/python tests/fuzz/run.py $$name -max_total_time=$(SECONDS) || exit 1; \
 	done
+
+bench: install
+	$(BIN)/python benchmarks/run.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(CORE) $(REPORT)

@@ -23,9 +23,10 @@ from geobounds import HeadData, split_heads
 
 __all__ = ["Receiver", "capture", "heads"]
 
+_SAMPLED = 8  # rows of a streamed block that are checked
 _LEAST_BLOCK = 64  # one-row blocks were not bit-equal to the whole
 
-Receiver = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], None]
+Receiver = Callable[..., None]  # (layer, weights, values, visible), and rows
 
 # What the families of transformers call the output projection of an attention module.
 _PROJECTIONS = ("o_proj", "out_proj", "c_proj", "dense", "wo", "out_lin", "proj")
@@ -40,6 +41,7 @@ def capture(
     queries: str | int | Sequence[int] = "last",
     check: bool = True,
     block: int | None = None,
+    stream: bool = False,
 ) -> Iterator[None]:
     """Hand the attention of every layer to ``receive`` while the model runs.
 
@@ -65,6 +67,12 @@ def capture(
         Such blocks were bit-equal to the whole on every model tried, and ``check``
         says if not; its plain run needs the whole of one layer. The model's own
         ``output_attentions`` is then not filled.
+    stream : bool
+        Hand over each block as soon as it is computed, so that a layer's maps never
+        exist as a whole: ``receive(layer, weights, values, visible, rows)`` with the
+        rows of this block. The output projection is checked after the layer's blocks
+        were handed over, and it and the weights on some rows of each block; drop what
+        you have if a CaptureError follows.
 
     Raises
     ------
@@ -79,7 +87,7 @@ def capture(
     also after an exception. Captures nest, and other models are not affected.
     """
     name = f"geobounds_capture_{next(_numbers)}"
-    session = _Session(model, receive, queries, name, block)
+    session = _Session(model, receive, queries, name, block, stream=stream)
     configs = {
         id(m.config): m.config
         for m in model.modules()
@@ -182,6 +190,8 @@ class _Session:
         queries: Any,
         name: str,
         block: int | None,
+        *,
+        stream: bool,
     ) -> None:
         if block is not None and block < _LEAST_BLOCK:
             msg = f"capture: block must be at least {_LEAST_BLOCK}, got block={block}."
@@ -201,6 +211,7 @@ class _Session:
         self.queries = queries
         self.name = name
         self.block = block
+        self.stream = stream
         self.outermost: Any = None
         self.checked = False
         self.layers: list[int] = []
@@ -220,20 +231,31 @@ class _Session:
         if eager is None:
             msg = f"capture: {type(module).__name__} has no eager attention to capture."
             raise UnsupportedModelError(msg)
-        rows = _rows(self.queries, query.shape[2])
-        output, weights, whole = _run_blocks(
-            eager, module, query, key, value, attention_mask, options, rows, self.block
-        )
+        n_query = query.shape[2]
+        rows = _rows(self.queries, n_query)
         layer = getattr(module, "layer_idx", None)
         layer = len(self.layers) if layer is None else int(layer)
-        if weights is None:
-            msg = (
-                f"capture: layer {layer} must return its attention weights, got None. "
-                "This version of the model cannot be captured."
-            )
-            raise CaptureError(msg)
-        visible = _visible(module, attention_mask, weights, query.shape[2], rows)
-        pending = _Pending(self, layer, weights.detach(), value.detach(), visible, rows)
+        values = value.detach()
+        found: list[tuple[torch.Tensor, torch.Tensor, Sequence[int]]] = []
+
+        def use(weights: torch.Tensor, some: Sequence[int]) -> None:
+            """Note the rows of one block, or hand them over and note a few."""
+            shown = _visible(module, attention_mask, weights, n_query, some)
+            if self.stream:
+                step = max(1, len(some) // _SAMPLED)
+                few = list(range(len(some)))[::-1][::step][::-1]
+                sample = weights[:, :, few], shown[:, few]
+                check_rows(layer, *sample)
+                self.receive(layer, weights, values, shown, some)
+                weights, shown, some = *sample, [some[i] for i in few]
+            found.append((weights, shown, some))
+
+        parts = (eager, module, query, key, value, attention_mask, options)
+        output, whole = _run_blocks(parts, layer, rows, self.block, use)
+        weights = _joined([w for w, _, _ in found], 2)
+        visible = _joined([shown for _, shown, _ in found], 1)
+        used = [r for _, _, some in found for r in some]
+        pending = _Pending(self, layer, weights, values, visible, used)
         pending.await_projection(module)
         self.layers.append(layer)
         return output, whole
@@ -308,9 +330,9 @@ class _Pending:
         weights: torch.Tensor,
         values: torch.Tensor,
         visible: torch.Tensor,
-        rows: range | list[int],
+        rows: list[int],
     ) -> None:
-        self.session, self.layer, self.rows = session, layer, list(rows)
+        self.session, self.layer, self.rows = session, layer, rows
         self.weights, self.values, self.visible = weights, values, visible
         self.hook: Any = None
 
@@ -333,11 +355,13 @@ class _Pending:
     def hand_over(self, head_outputs: torch.Tensor) -> None:
         """Check the layer against the heads' outputs and pass it on."""
         self.drop()
-        check_rows(self.layer, self.weights, self.visible)
+        if not self.session.stream:
+            check_rows(self.layer, self.weights, self.visible)
         check_projection(
             self.layer, self.weights, self.values, self.visible, head_outputs, self.rows
         )
-        self.session.receive(self.layer, self.weights, self.values, self.visible)
+        if not self.session.stream:
+            self.session.receive(self.layer, self.weights, self.values, self.visible)
 
     def drop(self) -> None:
         """Forget this layer."""
@@ -373,23 +397,22 @@ def _rows(queries: Any, n_query: int) -> range | list[int]:
 
 
 def _run_blocks(
-    eager: Callable[..., Any],
-    module: Any,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None,
-    options: dict[str, Any],
-    rows: range | list[int],
+    parts: tuple[Any, ...],
+    layer: int,
+    rows: Sequence[int],
     block: int | None,
-) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
-    """Return the output, the weights of the rows wanted, and all weights if whole."""
+    use: Callable[[torch.Tensor, Sequence[int]], None],
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Pass the weights of the rows wanted to ``use``; return output and all weights.
+
+    All weights are returned only if there is one block.
+    """
+    eager, module, query, key, value, mask, options = parts
     n_query = query.shape[2]
-    if block is None or n_query < 2 * block:
-        output, weights = eager(module, query, key, value, mask, **options)
-        return output, None if weights is None else weights[:, :, rows], weights
-    outputs, found = [], []
-    edges = [*range(0, n_query - block + 1, block), n_query]  # the last is the longest
+    edges = [0, n_query]
+    if block is not None and n_query >= 2 * block:
+        edges = [*range(0, n_query - block + 1, block), n_query]  # the last is longest
+    outputs: list[torch.Tensor] = []
     for start, stop in itertools.pairwise(edges):
         part = mask
         if mask is not None and mask.shape[-2] == n_query:
@@ -397,11 +420,32 @@ def _run_blocks(
         output, weights = eager(
             module, query[:, :, start:stop], key, value, part, **options
         )
-        outputs.append(output)
         if weights is None:
-            return output, None, None
-        found.append(weights[:, :, [r - start for r in rows if start <= r < stop]])
-    return torch.cat(outputs, dim=1), torch.cat(found, dim=2), None
+            msg = (
+                f"capture: layer {layer} must return its attention weights, got None. "
+                "This version of the model cannot be captured."
+            )
+            raise CaptureError(msg)
+        outputs.append(output)
+        some = [r for r in rows if start <= r < stop]
+        if len(some) == stop - start:
+            use(weights.detach(), some)
+        elif some:
+            use(weights.detach()[:, :, [r - start for r in some]], some)
+        if len(edges) == 2:
+            return output, weights
+    return torch.cat(outputs, dim=1), None
+
+
+def _joined(parts: list[torch.Tensor], dim: int) -> torch.Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=dim)
+
+
+def _span(rows: Sequence[int]) -> Any:
+    """Return an index of rows; a slice, which copies nothing, if they are adjacent."""
+    whole = len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1
+    adjacent = whole and all(b - a == 1 for a, b in itertools.pairwise(rows))
+    return slice(rows[0], rows[-1] + 1) if adjacent else list(rows)
 
 
 def _visible(
@@ -409,7 +453,7 @@ def _visible(
     mask: torch.Tensor | None,
     weights: torch.Tensor,
     n_query: int,
-    rows: range | list[int],
+    rows: Sequence[int],
 ) -> torch.Tensor:
     """Return which keys the mask shows, as bool of shape (batch, n_rows, n_key)."""
     batch, _, n_rows, n_key = weights.shape
@@ -421,7 +465,11 @@ def _visible(
             )
             raise CaptureError(msg)
         return torch.ones(batch, n_rows, n_key, dtype=torch.bool, device=weights.device)
-    part = mask[..., rows, :n_key] if mask.shape[-2] == n_query else mask[..., :n_key]
+    part = (
+        mask[..., _span(rows), :n_key]
+        if mask.shape[-2] == n_query
+        else mask[..., :n_key]
+    )
     shown = part if part.dtype == torch.bool else part > torch.finfo(part.dtype).min / 2
     first = shown[:, 0]
     if not torch.equal(shown, first[:, None].expand_as(shown)):

@@ -16,6 +16,7 @@ from empirical.corpora import load_corpus
 from empirical.errors import ScanError
 from empirical.models import ModelSource, bos_rule, load, resolve
 from empirical.progress import say, window_progress
+from empirical.query_report import write_query_report
 from empirical.report import write_report
 from empirical.scan import ScanSpec, estimate, scan
 
@@ -44,6 +45,9 @@ class Job:
             length=options.length,
             seed=options.seed,
             bos=options.bos,
+            queries=options.queries,
+            controls=not options.no_controls,
+            cells=not options.no_cells,
             **grid,
         )
         return cls(
@@ -80,7 +84,8 @@ def run_report(job: Job, folder: Path) -> dict[str, Any]:
     scans = [
         _scan(job, source, store) for source, store in zip(sources, stores, strict=True)
     ]
-    page = write_report(scans, folder)
+    write = write_query_report if job.spec.lean else write_report
+    page = write(scans, folder)
     return {"page": str(page), "stores": [str(s) for s in stores], **cost(started)}
 
 

@@ -20,6 +20,7 @@ from empirical.capture import capture
 from empirical.corpora import Corpus, Window, cut_windows
 from empirical.errors import ScanError
 from empirical.models import BosRule, ModelSource, bos_rule
+from empirical.queries import QueryCollector, QueryGrid, empty_query_arrays, query_rows
 from empirical.reduce import LAYOUT, Collector, Grid, empty_arrays
 from empirical.store import FORMAT, Store
 
@@ -28,6 +29,8 @@ __all__ = ["ScanSpec", "estimate", "scan"]
 
 # Seen at 512 keys of 64 numbers, nine N; an order of magnitude, not a promise.
 _SECONDS_A_HEAD = 0.09
+_BLOCK = 128  # query rows whose maps exist at once in a scan of many queries
+_CHECKED = 512  # tokens of the run that such a scan compares with one without capture
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,13 @@ class ScanSpec:
         What opens a window; see ``bos_rule``.
     seed : int
         Seed of the order of documents and of the random rankings.
+    queries : "last", "all" or int
+        The last query of each window, all, or every k-th.
+    controls : bool
+        With the last query: also other rankings, distances, random rankings, T4 and
+        head classes. Other queries have none of these.
+    cells : bool
+        Whether the bound T6 is computed. Always with controls.
     """
 
     windows: int = 4
@@ -59,9 +69,20 @@ class ScanSpec:
     random_rankings: int = 16
     bos: str = "auto"
     seed: int = 0
+    queries: str | int = "last"
+    controls: bool = True
+    cells: bool = True
 
     def __post_init__(self) -> None:
         """Refuse numbers that leave nothing to measure."""
+        if self.queries not in ("last", "all") and not (
+            isinstance(self.queries, int) and 1 <= self.queries < self.length
+        ):
+            msg = (
+                'scan: queries must be "last", "all" or a step from 1 to '
+                f"{self.length - 1}, got queries={self.queries!r}."
+            )
+            raise ScanError(msg)
         for name, least in (
             ("windows", 1),
             ("length", 4),
@@ -87,6 +108,11 @@ class ScanSpec:
                 f"sink are cells of their own), got {self.resolutions}."
             )
             raise ScanError(msg)
+
+    @property
+    def lean(self) -> bool:
+        """Whether the scan holds counts of many queries rather than controls."""
+        return self.queries != "last" or not self.controls
 
     @property
     def usable_n(self) -> tuple[int, ...]:
@@ -161,13 +187,15 @@ def scan(
     done = store.open(template)
     if progress is not None:
         progress(int(done.sum()), spec.windows)
-    collector = Collector(grid)
-    with torch.no_grad(), capture(model, collector.receive, queries="all"):
+    collector = _collector(grid)
+    if isinstance(grid, QueryGrid):
+        _check_prefix(model, windows[0].ids)
+    with torch.no_grad(), capture(model, collector.receive, **_capture_options(grid)):
         for index in np.flatnonzero(~done).tolist():
             collector.start(index)
             ids = torch.tensor([windows[index].ids], device=model.device)
             model.base_model(input_ids=ids, use_cache=False)
-            dims = {name: template[name].dims for name in LAYOUT}
+            dims = {name: template[name].dims for name in collector.data}
             reduced = {name: (dims[name], x) for name, x in collector.data.items()}
             store.write(index, xr.Dataset(reduced))
             done[index] = True
@@ -184,7 +212,8 @@ def estimate(model: Any, spec: ScanSpec) -> str:
     """
     grid = _grid(model, spec)
     heads = grid.shape[0] * grid.shape[1]
-    size = sum(x.nbytes for x in empty_arrays(grid, spec.windows).values())
+    arrays, _ = _arrays(spec, grid)
+    size = sum(x.nbytes for x in arrays.values())
     seconds = spec.windows * heads * _SECONDS_A_HEAD * spec.length / 512
     return (
         f"{spec.windows} windows of {spec.length} tokens, {heads} heads: about "
@@ -192,10 +221,19 @@ def estimate(model: Any, spec: ScanSpec) -> str:
     )
 
 
-def _grid(model: Any, spec: ScanSpec) -> Grid:
+def _grid(model: Any, spec: ScanSpec) -> Grid | QueryGrid:
     config = model.config.get_text_config()
+    shape = (config.num_hidden_layers, config.num_attention_heads)
+    if spec.lean:
+        return QueryGrid(
+            shape,
+            spec.usable_n,
+            spec.length,
+            query_rows(spec.queries, spec.length),
+            cells=max(spec.resolutions) if spec.cells else None,
+        )
     return Grid(
-        (config.num_hidden_layers, config.num_attention_heads),
+        shape,
         spec.length,
         spec.usable_n,
         spec.resolutions,
@@ -204,10 +242,41 @@ def _grid(model: Any, spec: ScanSpec) -> Grid:
     )
 
 
-def _template(spec: ScanSpec, grid: Grid) -> xr.Dataset:
-    arrays = empty_arrays(grid, spec.windows)
+def _collector(grid: Grid | QueryGrid) -> Any:
+    return QueryCollector(grid) if isinstance(grid, QueryGrid) else Collector(grid)
+
+
+def _capture_options(grid: Grid | QueryGrid) -> dict[str, Any]:
+    if isinstance(grid, Grid):
+        return {"queries": "all"}
+    return {"queries": grid.queries, "block": _BLOCK, "stream": True, "check": False}
+
+
+def _check_prefix(model: Any, ids: Sequence[int]) -> None:
+    """Compare a run of the first tokens with one without capture, blocks included.
+
+    A run of the whole without capture would need the maps that blocks avoid.
+    """
+
+    def ignore(*_: Any) -> None:
+        """Take no part."""
+
+    start = torch.tensor([list(ids[:_CHECKED])], device=model.device)
+    with torch.no_grad(), capture(model, ignore, block=_BLOCK, stream=True):
+        model.base_model(input_ids=start, use_cache=False)
+
+
+def _arrays(spec: ScanSpec, grid: Grid | QueryGrid) -> tuple[dict[str, Any], Any]:
+    """Return the empty arrays of a scan, and their dimensions after ``window``."""
+    if isinstance(grid, QueryGrid):
+        return empty_query_arrays(grid, spec.windows), grid.layout
+    return empty_arrays(grid, spec.windows), LAYOUT
+
+
+def _template(spec: ScanSpec, grid: Grid | QueryGrid) -> xr.Dataset:
+    arrays, layout = _arrays(spec, grid)
     return xr.Dataset(
-        {name: (("window", *dims), arrays[name]) for name, dims in LAYOUT.items()},
+        {name: (("window", *dims), arrays[name]) for name, dims in layout.items()},
         coords={"window": np.arange(spec.windows), **grid.coordinates},
     )
 
@@ -234,7 +303,11 @@ def _provenance(
         "corpus_documents": len(corpus.documents),
         "bos": rule.text,
         "bos_warning": rule.warning or "",
-        "queries": "last for selections and bounds, all for classes",
+        "queries": (
+            str(spec.queries)
+            if spec.lean
+            else "last for selections and bounds, all for classes"
+        ),
         "spec": {
             k: list(v) if isinstance(v, tuple) else v for k, v in asdict(spec).items()
         },

@@ -25,6 +25,7 @@ def parser(version: str) -> argparse.ArgumentParser:
         "Interrupted or killed, it goes on where it stopped.",
     )
     _model_options(report)
+    _query_options(report)
     report.add_argument(
         "-o", "--out", default="report", help="folder of the page (default: report)"
     )
@@ -37,6 +38,7 @@ def parser(version: str) -> argparse.ArgumentParser:
         "stopped.",
     )
     _model_options(scan)
+    _query_options(scan)
     scan.add_argument(
         "-o", "--out", default="scan.zarr", help="store (default: scan.zarr)"
     )
@@ -235,6 +237,27 @@ def _model_options(
     parser.add_argument("--json", action="store_true", help="print JSON when done")
 
 
+def _query_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--queries",
+        type=_queries,
+        default="last",
+        metavar="last|all|every=K",
+        help="queries of each window; with others than the last, counts and the bounds "
+        "T2 and T6 only (default: last)",
+    )
+    parser.add_argument(
+        "--no-controls",
+        action="store_true",
+        help="of the last query too, counts and the bounds T2 and T6 only",
+    )
+    parser.add_argument(
+        "--no-cells",
+        action="store_true",
+        help="with --no-controls or other queries: without the bound T6",
+    )
+
+
 def _loading_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="torch device (default: cpu)")
     parser.add_argument(
@@ -274,6 +297,16 @@ def _selection_options(parser: argparse.ArgumentParser) -> None:
         help="the sink is an ordinary candidate, none, or never selected "
         "(default: keep)",
     )
+
+
+def _queries(text: str) -> str | int:
+    word, _, step = text.partition("=")
+    if text in ("last", "all"):
+        return text
+    if word == "every" and step.isascii() and step.isdecimal() and int(step) >= 1:
+        return int(step)
+    msg = f"must be last, all or every=K, got {text!r:.60}"
+    raise argparse.ArgumentTypeError(msg)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -173,7 +173,7 @@ MUTATIONS = (
     ("radius += _TINY * (abs(norm_up) + 2 * w[i] * w[i] + 2)", "radius += 0"),
     ("radius = 4 * _UNIT *", "radius = 2**40 * _UNIT *"),
     ("role * q[j] + q_radius[j]", "role * q[j] + 2.0**52 * q_radius[j]"),
-    ("x[4, i] = role * t[k, j] - t_radius[k, j]", "x[4, i] = role * t[k, j]"),
+    ("dot[i] = role * t[j] - t_radius[j]", "dot[i] = role * t[j]"),
     ("if 0 <= sink < n:", "if False:"),
     ("if sink >= n:", "if False:"),
     ("q_max, t_min = max(q_max, q[k]), min(t_min, t[k])", "q_max = max(q_max, q[k])"),

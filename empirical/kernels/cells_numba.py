@@ -13,7 +13,7 @@ assumed where a greatest number is searched; nothing is contracted or reordered.
 import numpy as np
 from numba import njit
 
-__all__ = ["count_cells"]
+__all__ = ["count_cells", "count_one"]
 
 _UNIT = 2.0**-53
 _TINY = 2.0**-1072
@@ -263,48 +263,75 @@ def count_cells(
         Where to write.
     """
     size = len(w)
-    most = max(resolutions.max(), 4)
-    edges, cells = np.empty(most + 2, np.int64), np.empty(most + 2, np.int64)
-    cuts = np.empty(most, np.int64)
-    x = np.empty((6, size))
-    order = np.empty(size, np.int64)
+    room = max(resolutions.max(), 4) + 2
+    edges, coarse = np.empty(room, np.int64), np.empty(room, np.int64)
+    cuts = np.empty(room, np.int64)
+    x, order = np.empty((6, size)), np.empty(size, np.int64)
     for k in range(len(ns)):
-        n = ns[k]
-        # The coarsest cells, as in geobounds.cells.arrange.
-        edges[0], n_coarse = 0, 1
-        for i in range(size):
-            order[i] = i
-        if 0 <= sink < n:
-            for i in range(sink, 0, -1):
-                order[i] = i - 1
-            order[0] = sink
-            if n > 1:
-                edges[n_coarse] = 1
-                n_coarse += 1
-        edges[n_coarse] = n
-        n_coarse += 1
-        if sink >= n:
-            for i in range(sink, size - 1):
-                order[i] = i + 1
-            order[size - 1] = sink
-            if n < size - 1:
-                edges[n_coarse] = size - 1
-                n_coarse += 1
-        edges[n_coarse] = size
-        n_coarse += 1
-        cells[:n_coarse] = edges[:n_coarse]
-        for i in range(size):
-            role = 1.0 if i < n else -1.0
-            j = order[i]
-            x[0, i], x[1, i], x[2, i] = w[j], role * t[k, j], role * q[j]
-            x[3, i] = role * q[j] + q_radius[j]
-            x[4, i] = role * t[k, j] - t_radius[k, j]
-        n_cuts = _search(x[0], x[1], x[2], n, edges, resolutions.max(), cuts)
-        for r in range(len(resolutions)):
-            n_edges = n_coarse
-            edges[:n_coarse] = cells[:n_coarse]
-            for c in range(min(n_cuts, resolutions[r] - (n_coarse - 1))):
-                _insert(edges, n_edges, cuts[c])
-                n_edges += 1
-            fp, fn = _rounded(x[0], x[3], x[4], n, edges, n_edges, x[5])
-            out[r, k, 0], out[r, k, 1] = fp, fn
+        count_one(
+            w, t[k], q, t_radius[k], q_radius, sink, ns[k], resolutions, out[:, k],
+            edges, coarse, cuts, x, order,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def count_one(
+    w: np.ndarray,
+    t: np.ndarray,
+    q: np.ndarray,
+    t_radius: np.ndarray,
+    q_radius: np.ndarray,
+    sink: int,
+    n: int,
+    resolutions: np.ndarray,
+    out: np.ndarray,
+    edges: np.ndarray,
+    coarse: np.ndarray,
+    cuts: np.ndarray,
+    x: np.ndarray,
+    order: np.ndarray,
+) -> None:
+    """Write (FP, FN) of one N, by resolution; the last five arrays are scratch."""
+    size = len(w)
+    # The coarsest cells, as in geobounds.cells.arrange.
+    edges[0], n_coarse = 0, 1
+    for i in range(size):
+        order[i] = i
+    if 0 <= sink < n:
+        for i in range(sink, 0, -1):
+            order[i] = i - 1
+        order[0] = sink
+        if n > 1:
+            edges[n_coarse] = 1
+            n_coarse += 1
+    edges[n_coarse] = n
+    n_coarse += 1
+    if sink >= n:
+        for i in range(sink, size - 1):
+            order[i] = i + 1
+        order[size - 1] = sink
+        if n < size - 1:
+            edges[n_coarse] = size - 1
+            n_coarse += 1
+    edges[n_coarse] = size
+    n_coarse += 1
+    for c in range(n_coarse):
+        coarse[c] = edges[c]
+    sw, st, sq = x[0][:size], x[1][:size], x[2][:size]
+    norm, dot, bounds = x[3][:size], x[4][:size], x[5][:size]
+    for i in range(size):
+        role = 1.0 if i < n else -1.0
+        j = order[i]
+        sw[i], st[i], sq[i] = w[j], role * t[j], role * q[j]
+        norm[i] = role * q[j] + q_radius[j]
+        dot[i] = role * t[j] - t_radius[j]
+    n_cuts = _search(sw, st, sq, n, edges, resolutions.max(), cuts)
+    for r in range(len(resolutions)):
+        n_edges = n_coarse
+        for c in range(n_coarse):
+            edges[c] = coarse[c]
+        for c in range(min(n_cuts, resolutions[r] - (n_coarse - 1))):
+            _insert(edges, n_edges, cuts[c])
+            n_edges += 1
+        fp, fn = _rounded(sw, norm, dot, n, edges, n_edges, bounds)
+        out[r, 0], out[r, 1] = fp, fn
