@@ -4,14 +4,16 @@ VENV := .venv
 CORE := .venv-core
 BIN := $(VENV)/bin
 REPORT ?= report
+STUDY ?= study
 ARGS ?=
 SECONDS ?= 600
 
-.PHONY: help install report test check core fuzz bench clean
+.PHONY: help install report study test check core fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make report  scan the packaged model and write $(REPORT)/index.html"
+	@echo "make study   test the findings and write $(STUDY)/index.html"
 	@echo "make test    run the whole test suite"
 	@echo "make check   format, lint, types"
 	@echo "make core    prove that geobounds works without torch"
@@ -32,6 +34,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 report: install
 	$(BIN)/geobounds report --out $(REPORT) $(ARGS)
+
+study: install
+	$(BIN)/geobounds study --out $(STUDY) $(ARGS)
 
 test: install
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
@@ -57,4 +62,4 @@ bench: install
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(CORE) $(REPORT)
+	rm -rf $(VENV) $(CORE) $(REPORT) $(STUDY)

@@ -264,22 +264,23 @@ def test_an_interrupted_study_goes_on(
     study, names, scans_only, tmp_path, capsys, monkeypatch
 ):
     """Exit code 130; then the same stores as undisturbed, no window twice."""
+    one = [*names[:4], *SIZES]
     out = tmp_path / "s"
     written = []
     write = Store.write
 
     def counted(self, index, window):
-        if len(written) == 7:
+        if len(written) == 4:
             raise KeyboardInterrupt
         write(self, index, window)
         written.append((self.path.parent.name, self.path.name, index))
 
     monkeypatch.setattr(Store, "write", counted)
-    assert main(["study", *names, "-o", str(out)]) == 130
+    assert main(["study", *one, "-o", str(out)]) == 130
     assert "interrupted" in capsys.readouterr().err
     written.append("interrupted")
-    assert main(["study", *names, "-o", str(out)]) == 0
-    assert len(set(written)) == len(written) == 2 * (3 + 2) + 1
+    assert main(["study", *one, "-o", str(out)]) == 0
+    assert len(set(written)) == len(written) == 2 * 3 + 1
     for name, scan in stores(out).items():
         assert scan.identical(read_scan(study / f"{name}.zarr"))
 
@@ -428,14 +429,16 @@ def test_another_model_than_the_manifest_says_is_refused(
     assert "studies of m.json must each have corpus_sha256" in capsys.readouterr().err
 
 
-def test_other_versions_are_told(study, scans_only, tmp_path, capsys):
+def test_other_versions_are_told(study, scans_only, tmp_path, capsys, monkeypatch):
     """Numbers may differ in the last place."""
-    data = edited(study, limit=1)
-    data["versions"]["numpy"] = "0"
+    monkeypatch.setattr(run, "_scan_model", lambda *_args: [])
+    data = edited(study)
     path = tmp_path / "m.json"
-    path.write_text(json.dumps(data))
-    assert main(["study", "--from", str(path), "-o", str(tmp_path / "s")]) == 0
-    assert "warning: versions differ" in capsys.readouterr().err
+    for numpy, told in ((data["versions"]["numpy"], False), ("0", True)):
+        data["versions"]["numpy"] = numpy
+        path.write_text(json.dumps(data))
+        assert main(["study", "--from", str(path), "-o", str(tmp_path / "s")]) == 0
+        assert ("warning: versions differ" in capsys.readouterr().err) == told
 
 
 def test_defaults_are_those_of_the_job():
