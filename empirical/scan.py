@@ -19,6 +19,7 @@ import xarray as xr
 from empirical.capture import capture
 from empirical.corpora import Corpus, Window, cut_windows
 from empirical.errors import ScanError
+from empirical.estimates import BLOCK, query_cost, require_memory
 from empirical.models import BosRule, ModelSource, bos_rule
 from empirical.queries import QueryCollector, QueryGrid, empty_query_arrays, query_rows
 from empirical.reduce import LAYOUT, Collector, Grid, empty_arrays
@@ -29,7 +30,6 @@ __all__ = ["ScanSpec", "estimate", "scan"]
 
 # Seen at 512 keys of 64 numbers, nine N; an order of magnitude, not a promise.
 _SECONDS_A_HEAD = 0.09
-_BLOCK = 128  # query rows whose maps exist at once in a scan of many queries
 _CHECKED = 512  # tokens of the run that such a scan compares with one without capture
 
 
@@ -208,17 +208,25 @@ def estimate(model: Any, spec: ScanSpec) -> str:
     """Say what a scan will take: heads, time and disk, before it runs.
 
     The time is that of the analysis, which grows with heads and with keys, on one
-    ordinary core; the first window corrects it.
+    ordinary core; the first window corrects it. For a scan of many queries both the
+    model and the analysis are timed on short windows.
+
+    Raises
+    ------
+    ScanError
+        A scan of many queries for which memory would not suffice.
     """
     grid = _grid(model, spec)
     heads = grid.shape[0] * grid.shape[1]
+    what = f"{spec.windows} windows of {spec.length} tokens, {heads} heads: "
+    if isinstance(grid, QueryGrid):
+        cost = query_cost(model, grid, spec.queries, spec.windows)
+        require_memory(cost)
+        return f"{what}{cost}"
     arrays, _ = _arrays(spec, grid)
     size = sum(x.nbytes for x in arrays.values())
     seconds = spec.windows * heads * _SECONDS_A_HEAD * spec.length / 512
-    return (
-        f"{spec.windows} windows of {spec.length} tokens, {heads} heads: about "
-        f"{seconds:.0f} s and at most {size / 2**20:.0f} MiB on disk"
-    )
+    return f"{what}about {seconds:.0f} s and at most {size / 2**20:.0f} MiB on disk"
 
 
 def _grid(model: Any, spec: ScanSpec) -> Grid | QueryGrid:
@@ -249,7 +257,7 @@ def _collector(grid: Grid | QueryGrid) -> Any:
 def _capture_options(grid: Grid | QueryGrid) -> dict[str, Any]:
     if isinstance(grid, Grid):
         return {"queries": "all"}
-    return {"queries": grid.queries, "block": _BLOCK, "stream": True, "check": False}
+    return {"queries": grid.queries, "block": BLOCK, "stream": True, "check": False}
 
 
 def _check_prefix(model: Any, ids: Sequence[int]) -> None:
@@ -262,7 +270,7 @@ def _check_prefix(model: Any, ids: Sequence[int]) -> None:
         """Take no part."""
 
     start = torch.tensor([list(ids[:_CHECKED])], device=model.device)
-    with torch.no_grad(), capture(model, ignore, block=_BLOCK, stream=True):
+    with torch.no_grad(), capture(model, ignore, block=BLOCK, stream=True):
         model.base_model(input_ids=start, use_cache=False)
 
 

@@ -1,12 +1,16 @@
 """Counts of every row at once: equal to those of geobounds, row by row."""
 
+import functools
 from collections import Counter
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 from battery import POLICIES
 
+from empirical.kernels import rows
 from empirical.kernels.batch import count_selections
 from empirical.kernels.rows import LayerKeys, count_rows
 from geobounds import ArgumentError, HeadData, HeadDataError, rank
@@ -14,6 +18,7 @@ from geobounds import ArgumentError, HeadData, HeadDataError, rank
 numba = pytest.importorskip("numba", reason="compiled kernels need the extra 'fast'")
 
 SEED = 20_261_202
+SOURCE = Path(rows.__file__).with_name("rows_numba.py")
 NS = (1, 2, 3, 8, 20, 64, 90)
 RANKINGS = ("weight", "contribution")
 
@@ -255,6 +260,96 @@ def test_bad_arguments_are_refused():
             count_rows(weights, keys, visible, **options)
     with pytest.raises(ArgumentError, match="count_rows: weights, values and visible"):
         count_rows(weights, keys, visible[:, :3], (1,))
+
+
+def plain(old="", new=""):
+    """Return ``count_rows`` with the compiled code run by Python, one text replaced."""
+    source = SOURCE.read_text(encoding="utf-8")
+    assert not old or source.count(old) == 1, f"{old!r} must stand exactly once"
+    kernel = ModuleType("rows_numba_copy")
+    text = source.replace(old, new) if old else source
+    text = text.replace(
+        "from numba import njit, prange",
+        "njit, prange = lambda **_: (lambda f: f), range",
+    )
+    exec(compile(text, "rows_numba", "exec"), vars(kernel))
+    return kernel
+
+
+def by_python(monkeypatch, kernel):
+    monkeypatch.setattr(rows, "compiled", kernel)
+    # Python's scalars warn where compiled code goes on.
+    with np.errstate(all="ignore"):
+        for name, weights, values, visible, sink, ranking, truth in hard_rows():
+            found = count_rows(
+                weights, LayerKeys(values), visible, (1, 3, 7),
+                sink=sink, ranking=ranking, policies=POLICIES,
+            )  # fmt: skip
+            parts = (found.false_positives, found.false_negatives, found.inversions)
+            for part, expected in zip((*parts, found.boundary_tie), truth, strict=True):
+                assert np.array_equal(part, expected), (name, ranking)
+
+
+def twins(rng, shape, d):
+    """Neighbours with equal weights and values: pairs tie inside the ranges."""
+    weights, values = attention(rng, shape, d)
+    weights[..., 1::2], values[:, 1::2] = weights[..., ::2], values[:, ::2]
+    return weights, values
+
+
+@functools.cache
+def hard_rows():
+    """Few keys, many ties and near ties: what a broken comparison gets wrong."""
+    rng = np.random.default_rng(SEED)
+    drawn = []
+    for kind in (lattice, copies, permuted, twins):
+        for ranking in RANKINGS:
+            weights, values = kind(rng, (2, 2, 30), 4)
+            visible = np.arange(30) <= np.array([[9], [29]])
+            weights = np.where(visible, weights, 0).astype(np.float32)
+            weights[..., 0] += np.float32(2.0**-9)  # a row needs mass
+            sink = int(rng.integers(0, 9))
+            drawn.append(
+                (kind.__name__, weights, values.astype(np.float32), sink, ranking)
+            )
+    faint = np.zeros((2, 2, 30), np.float32)
+    faint[..., 0] = 2.0**-145
+    values = rng.normal(0, 1, (2, 30, 4)).astype(np.float32)
+    drawn.append(("faint", faint, values, 0, "weight"))
+    return [
+        (name, w, v, visible, sink, ranking,
+         reference(w, v, visible, (1, 3, 7), sink, ranking, POLICIES))
+        for name, w, v, sink, ranking in drawn
+    ]  # fmt: skip
+
+
+MUTATIONS = (
+    ("count + np.int32(x[i] <= limit)", "count + np.int32(x[i] < limit)"),
+    ("(e1 * row[2 * TILE + j] + e2)", "np.float32(0)"),
+    ("radius += _LEAST if", "radius += np.float32(0) if"),
+    ("while j > 0 and keys[j - 1] > key:", "while j > 0 and keys[j - 1] >= key:"),
+    ("low if level[TILE + j] > k", "low if level[TILE + j] >= k"),
+    ("s_high = high if level[j] <= k", "s_high = high if level[j] < k"),
+    ("if last_in == first_out:", "if last_in != first_out:"),
+    ("last_in <= first_out * _APART", "last_in <= first_out / _APART"),
+    ("elif other_lo <= mine_hi:", "elif False:"),
+    ("total += least", "total += most"),
+    ("dropped = apart and policy == 1", "dropped = False"),
+    ("apart = policy > 0 and start <= sink < stop", "apart = False"),
+    ("fn += high >= least_lo", "fn += high > least_hi"),
+    ("if fn != surely or fp", "if fp"),
+)
+
+
+def test_the_code_run_by_python_passes(monkeypatch):
+    """A test of the test: the copy that is broken below is whole without a break."""
+    by_python(monkeypatch, plain())
+
+
+@pytest.mark.parametrize(("old", "new"), MUTATIONS)
+def test_a_broken_kernel_is_seen(monkeypatch, old, new):
+    with pytest.raises(AssertionError, match=r"weight|contribution"):
+        by_python(monkeypatch, plain(old, new))
 
 
 @pytest.mark.slow

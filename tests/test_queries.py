@@ -8,14 +8,15 @@ import torch
 from tiny import save_text, save_tiny_model, tiny_model, tokens
 
 import geobounds as gb
-from empirical import capture, heads, load
+from empirical import capture, estimates, heads, load
 from empirical.corpora import cut_windows, load_corpus
 from empirical.errors import CaptureError, ScanError
+from empirical.estimates import query_cost
 from empirical.jobs import Job, run_report
 from empirical.models import resolve
 from empirical.queries import query_rows
 from empirical.query_report import query_metrics
-from empirical.scan import ScanSpec, scan
+from empirical.scan import ScanSpec, _grid, estimate, scan
 from geobounds.bounds import inversion_bounds
 from geobounds.cli_parser import parser
 
@@ -181,6 +182,44 @@ def test_the_command_line_names_the_queries():
         assert parser("0").parse_args(["scan", "--queries", text]).queries == expected
     with pytest.raises((SystemExit, argparse.ArgumentError)):
         parser("0").parse_args(["scan", "--queries", "every=0"])
+
+
+def test_the_estimate_is_within_a_factor_of_the_run(scanned):
+    """Disk exactly; the time of so short a run only in its order."""
+    model, _, _, _, _, found = scanned
+    spec = ScanSpec(2, 20, n_grid=(*NS, 30), queries="all", resolutions=(3, 5))
+    cost = query_cost(model, _grid(model, spec), "all", 2)
+    stored = sum(found[k].nbytes for k in found.data_vars if k != "done")
+    assert cost.disk == stored
+    assert 0 < cost.seconds < 60
+    assert cost.memory > stored
+    assert "2 windows of 20 tokens, 8 heads: about" in estimate(model, spec)
+
+
+def test_a_time_is_carried_on_by_its_two_powers(scanned, monkeypatch):
+    """From runs of a n + b n^2 seconds, that of any length."""
+    spec = ScanSpec(3, 2000, n_grid=NS, queries="all")
+    model = scanned[0]
+
+    def run(_model, _grid, _queries, length):
+        return 3 * length + 0.5 * length**2
+
+    monkeypatch.setattr(estimates, "_run", run)
+    cost = query_cost(model, _grid(model, spec), "all", 3)
+    assert cost.seconds == pytest.approx(3 * (3 * 2000 + 0.5 * 2000**2))
+
+
+def test_a_scan_beyond_memory_is_refused_with_the_number(scanned, monkeypatch):
+    spec = ScanSpec(1, 20, n_grid=NS, queries="all")
+    monkeypatch.setattr(estimates, "free_memory", lambda: 2**10)
+    with pytest.raises(
+        ScanError, match=r"scan: memory must hold 0\.\d GiB more, got 0.0"
+    ):
+        estimate(scanned[0], spec)
+
+
+def test_free_memory_is_a_number():
+    assert estimates.free_memory() > 2**20
 
 
 def test_report_of_many_queries_is_one_page(scanned, tmp_path):
