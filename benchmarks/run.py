@@ -49,7 +49,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     found = {"machine": machine(), "speed": speed(), "ratios": [], "growth": []}
     for length in numbers(options.lengths):
-        found["ratios"].append(compare(options, length))
+        found["ratios"].append(compare(options, length, found["speed"]))
         print(as_table(found["ratios"][-1]), flush=True)
     for length in numbers(options.growth):
         # A process of its own, so that its peak memory is its own.
@@ -62,6 +62,12 @@ def main():
     found["by_n"] = by_n(options, grow[-1]) if grow else []
     found["exponents"] = exponents(found["growth"])
     text = "\n\n".join(as_table(x) for x in found["ratios"])
+    for g in found["growth"]:
+        peak = g["peak_bytes"] / 2**30
+        spent = f"{g['seconds']:.1f} s, {peak:.2f} GiB"
+        text += f"\n\n{g['length']} tokens, all queries: {spent}"
+    if found["exponents"]:
+        text += f"\n\ngrowth with the length: {found['exponents']}"
     (folder / "bench.md").write_text(text + "\n", encoding="utf-8")
     (folder / "bench.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
     draw(found, folder / "bench.png")
@@ -146,7 +152,7 @@ def scan_of(model, ids, queries, *, ns=GRID, policies=("keep",), cells=None):
 
 
 @torch.no_grad()
-def compare(options, length):
+def compare(options, length, speed):
     """Time scans, forwards and the two other ways, in turn."""
     model, ids = prepared(options, length)
     layers = []
@@ -193,6 +199,7 @@ def compare(options, length):
     medians = {k: statistics.median(x) for k, x in times.items()}
     base = medians["forward, eager"]
     scan = medians["all queries, P R F inversions T2"]
+    counted = operations(model, length)
     return {
         "length": length,
         "load": os.getloadavg(),
@@ -200,7 +207,13 @@ def compare(options, length):
         "least": {k: min(x) for k, x in times.items()},
         "ratio": {k: x / base for k, x in medians.items()},
         "analysis": (scan - base) / base,
-        "operations": operations(model, length),
+        "analysis_seconds": scan - base,
+        "operations": counted,
+        # What the products and one reading of the maps take at this machine's rates.
+        "least_possible": {
+            "products": counted["flop"] / speed["flop_per_second"],
+            "maps": counted["bytes"] / speed["bytes_per_second"],
+        },
     }
 
 
@@ -256,7 +269,19 @@ def as_table(found):
     for name, ratio in found["ratio"].items():
         spent, least = found["seconds"][name], found["least"][name]
         lines.append(f"| {name} | {ratio:.2f} | {spent:.2f} | {least:.2f} |")
-    lines += ["", f"analysis of all queries: {found['analysis']:.2f} x forward"]
+    spent, ratio = found["analysis_seconds"], found["analysis"]
+    torch_way = found["seconds"]["all queries by torch, analysis"] / spent
+    loop_way = found["seconds"]["all queries by loops, analysis"] / spent
+    bound, counted = found["least_possible"], found["operations"]
+    lines += [""]
+    lines += [f"analysis of all queries: {spent:.2f} s, {ratio:.2f} x forward;"]
+    lines += [f"torch takes {torch_way:.1f} x, loops {loop_way:.1f} x as long;"]
+    rate, size = counted["flop"] / 1e9, counted["bytes"] / 1e9
+    lines += [
+        f"at this machine's rates its products ({rate:.0f} GFLOP) take "
+        f"{bound['products']:.2f} s, reading all maps once ({size:.2f} GB) "
+        f"{bound['maps']:.2f} s"
+    ]
     return "\n".join(lines)
 
 
