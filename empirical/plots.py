@@ -16,6 +16,7 @@ __all__ = [
     "certified_against_measured",
     "enclosure_ladder",
     "head_map",
+    "map_of_heads",
     "policies_by_n",
     "random_band",
 ]
@@ -92,7 +93,19 @@ def head_map(values: xr.Dataset) -> Drawing:
     """Layer by head map of F at one N."""
     n = nearest(values, 8)
     f = values["f"].sel(distance="euclidean", ranking="weight", sink_policy="keep", n=n)
-    f = f.mean("window")
+    figure = map_of_heads(f.mean("window"), f"F at N = {n}, mean over windows")
+    return Drawing(
+        "head_map",
+        f"Which heads select separable tokens (N = {n})",
+        f"How to read it: one cell a head, its layer upward. Bright: the {n} most "
+        "attended tokens lie nearer to their own sum than all others (F = 1). Dark: "
+        f"they do not. The sink is kept. {origin(values)}",
+        figure,
+    )
+
+
+def map_of_heads(f: xr.DataArray, label: str) -> Figure:
+    """Draw F by layer and head, bright where it is 1."""
     layers, count = f.sizes["layer"], f.sizes["head"]
     figure = Figure(figsize=(6, max(3.0, 0.2 * layers + 1.2)), layout="constrained")
     axes = figure.subplots()
@@ -103,15 +116,8 @@ def head_map(values: xr.Dataset) -> Drawing:
     axes.set_ylabel("layer")
     axes.xaxis.set_major_locator(FixedLocator(range(0, count, max(1, count // 16))))
     axes.yaxis.set_major_locator(FixedLocator(range(0, layers, max(1, layers // 10))))
-    figure.colorbar(image, ax=axes, label=f"F at N = {n}, mean over windows")
-    return Drawing(
-        "head_map",
-        f"Which heads select separable tokens (N = {n})",
-        f"How to read it: one cell a head, its layer upward. Bright: the {n} most "
-        "attended tokens lie nearer to their own sum than all others (F = 1). Dark: "
-        f"they do not. The sink is kept. {origin(values)}",
-        figure,
-    )
+    figure.colorbar(image, ax=axes, label=label)
+    return figure
 
 
 def certified_against_measured(values: xr.Dataset) -> Drawing:

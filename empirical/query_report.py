@@ -1,8 +1,5 @@
 """From counts of many queries to F and its bounds, and one page of them."""
 
-import base64
-import html
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,22 +10,22 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from empirical.drawing import (
-    BLUE,
-    GREY,
-    ORANGE,
-    STYLE,
-    Drawing,
-    nearest,
-    origin,
-    save_drawing,
-)
+from empirical.drawing import BLUE, GREY, ORANGE, STYLE, Drawing, nearest, origin
+from empirical.plots import map_of_heads
+from empirical.report import figure_parts, page_environment
 from geobounds.files import write_text
 
 __all__ = ["is_query_scan", "query_metrics", "write_query_report"]
 
 _ACROSS = ("window", "layer", "head", "query")
 _BANDS = 16  # most bands of query positions
+_COLUMNS = {
+    "precision": "precision",
+    "recall": "recall",
+    "f": "F",
+    "t2_joint": "F >=, inversions (T2)",
+    "t6": "F >=, cells (T6)",
+}
 
 
 def is_query_scan(scan: xr.Dataset) -> bool:
@@ -154,14 +151,7 @@ def _by_position(values: xr.Dataset) -> Drawing:
 def _head_map(values: xr.Dataset) -> Drawing:
     n = nearest(values, 8)
     f = values["f"].sel(certified_policy="keep", n=n).mean(("window", "query"))
-    figure = Figure(figsize=(6, max(3.0, 0.2 * f.sizes["layer"] + 1.2)))
-    axes = figure.subplots()
-    image = axes.imshow(
-        f.values, vmin=0, vmax=1, cmap="cividis", aspect="auto", origin="lower"
-    )
-    axes.set_xlabel("head")
-    axes.set_ylabel("layer")
-    figure.colorbar(image, ax=axes, label=f"F at N = {n}, mean over queries")
+    figure = map_of_heads(f, f"F at N = {n}, mean over queries")
     return Drawing(
         "head_map",
         f"Which heads select separable tokens (N = {n})",
@@ -193,7 +183,6 @@ def write_query_report(scans: Sequence[xr.Dataset], folder: Path) -> Path:
     Path
         The page.
     """
-    (folder / "figures").mkdir(exist_ok=True)
     parts = []
     for i, scan in enumerate(scans):
         values = query_metrics(scan)
@@ -203,59 +192,16 @@ def write_query_report(scans: Sequence[xr.Dataset], folder: Path) -> Path:
         write_text(folder / f"{stem}table.json", json.dumps(record, indent=1) + "\n")
         with mpl.rc_context(rc=STYLE):  # type: ignore[arg-type]
             drawings = [_by_n(values, rows), _by_position(values), _head_map(values)]
-        parts.append(f"<h2>{html.escape(scan.attrs['model'])}</h2>{_rows(rows)}")
-        for drawing in drawings:
-            stream = io.BytesIO()
-            drawing.figure.savefig(stream, format="png", dpi=150)
-            data = base64.b64encode(stream.getvalue()).decode()
-            parts.append(
-                f"<h3>{html.escape(drawing.title)}</h3><figure>"
-                f'<img alt="{html.escape(drawing.title)}" '
-                f'src="data:image/png;base64,{data}">'
-                f"<figcaption>{html.escape(drawing.caption)}</figcaption></figure>"
-            )
-            save_drawing(drawing, folder / "figures" / f"{stem}{drawing.name}.png")
+        parts.append(
+            {
+                "attrs": scan.attrs,
+                "sizes": dict(scan.sizes),
+                "table": rows,
+                "columns": [(k, x) for k, x in _COLUMNS.items() if k in rows[0]],
+                "figures": figure_parts(drawings, folder, stem),
+            }
+        )
+    text = page_environment().get_template("queries.html").render(parts=parts)
     page = folder / "index.html"
-    write_text(page, _PAGE.replace("PARTS", "\n".join(parts)))
+    write_text(page, text)
     return page
-
-
-def _rows(rows: list[dict[str, Any]]) -> str:
-    """Return the table; bounds are rounded down, so that none is overstated."""
-    names = [k for k in rows[0] if k not in ("policy", "n")]
-    lines = ["<tr><th>sink</th><th>N</th>" + "".join(f"<th>{k}</th>" for k in names)]
-    for row in rows:
-        cells = "".join(f"<td>{_down(row[k])}</td>" for k in names)
-        lines.append(f"<tr><td>{row['policy']}</td><td>{row['n']}</td>{cells}")
-    return '<div class="scroll"><table>' + "</tr>\n".join(lines) + "</tr></table></div>"
-
-
-def _down(x: float | None) -> str:
-    return "none" if x is None else f"{int(x * 1000) / 1000:.3f}"
-
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>geobounds: many queries</title>
-<style>
-  body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 0 auto;
-         padding: 1rem; }
-  .scroll { overflow-x: auto; }
-  table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-  th, td { padding: .2rem .55rem; text-align: right; border-bottom: 1px solid #ddd; }
-  img { max-width: 100%; height: auto; }
-  figcaption { font-size: .9rem; color: #444; }
-</style>
-</head>
-<body>
-<h1>How separable are the tokens that attention selects, query by query?</h1>
-<p>Means over windows, heads and the queries that see more than N tokens. Precision,
-recall and F are measured exactly; t2_joint and t6 are certified lower bounds on F, from
-the number of inversions (T2) and from cells (T6). All are rounded down.</p>
-PARTS
-</body>
-</html>
-"""

@@ -23,7 +23,7 @@ from empirical.plots import (
 )
 from geobounds.files import replacing, write_text
 
-__all__ = ["all_figures", "write_report"]
+__all__ = ["all_figures", "figure_parts", "page_environment", "write_report"]
 
 
 def all_figures(
@@ -43,6 +43,17 @@ def all_figures(
         ]
 
 
+def page_environment() -> Environment:
+    """Return the templates of pages, with the ways numbers are printed."""
+    environment = Environment(
+        loader=PackageLoader("empirical"), undefined=StrictUndefined, autoescape=True
+    )
+    environment.filters["number"] = lambda x: f"{x:.3f}"
+    environment.filters["bound"] = _down
+    environment.filters["percent"] = lambda x: f"{100 * x:.1f} %"
+    return environment
+
+
 def write_report(scans: Sequence[xr.Dataset], folder: Path) -> Path:
     """Write ``index.html``, and per scan its figures, table and values.
 
@@ -59,28 +70,19 @@ def write_report(scans: Sequence[xr.Dataset], folder: Path) -> Path:
         The page.
     """
     parts = [_part(scan, folder, prefix=len(scans) > 1) for scan in scans]
-    environment = Environment(
-        loader=PackageLoader("empirical"), undefined=StrictUndefined, autoescape=True
-    )
-    environment.filters["number"] = lambda x: f"{x:.3f}"
-    environment.filters["bound"] = _down
-    environment.filters["percent"] = lambda x: f"{100 * x:.1f} %"
-    html = environment.get_template("report.html").render(parts=parts)
+    html = page_environment().get_template("report.html").render(parts=parts)
     page = folder / "index.html"
     write_text(page, html)
     return page
 
 
-def _part(scan: xr.Dataset, folder: Path, *, prefix: bool) -> dict[str, Any]:
-    """Write the files of one scan and return what the page says of it."""
-    values = metrics(scan)
-    table = table_by_n(values)
-    _, shares = classes(scan)
-    name = "".join(c if c.isalnum() else "-" for c in Path(scan.attrs["model"]).name)
-    stem = f"{name}-" if prefix else ""
+def figure_parts(
+    drawings: Sequence[Drawing], folder: Path, stem: str
+) -> list[dict[str, str]]:
+    """Write figures as files; return what a page says of each."""
     (folder / "figures").mkdir(exist_ok=True)
     figures = []
-    for drawing in all_figures(scan, values, table):
+    for drawing in drawings:
         figures.append(
             {
                 "id": f"{stem}{drawing.name}",
@@ -91,6 +93,17 @@ def _part(scan: xr.Dataset, folder: Path, *, prefix: bool) -> dict[str, Any]:
         )
         # A file stands alone, its caption in it; the page has its own text.
         save_drawing(drawing, folder / "figures" / f"{stem}{drawing.name}.png")
+    return figures
+
+
+def _part(scan: xr.Dataset, folder: Path, *, prefix: bool) -> dict[str, Any]:
+    """Write the files of one scan and return what the page says of it."""
+    values = metrics(scan)
+    table = table_by_n(values)
+    _, shares = classes(scan)
+    name = "".join(c if c.isalnum() else "-" for c in Path(scan.attrs["model"]).name)
+    stem = f"{name}-" if prefix else ""
+    figures = figure_parts(all_figures(scan, values, table), folder, stem)
     record = {"table": table, "classes": shares, "provenance": scan.attrs}
     write_text(folder / f"{stem}table.json", json.dumps(record, indent=1) + "\n")
     with replacing(folder / f"{stem}values.csv") as temporary:
