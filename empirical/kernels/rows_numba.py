@@ -121,8 +121,8 @@ def _insertion(keys: np.ndarray, places: np.ndarray) -> bool:
 def _multiply(s: np.ndarray, g: int, v: np.ndarray, t: np.ndarray, d: int) -> None:
     """Write the dot products of two aggregates with the keys of one tile.
 
-    ``s`` holds the aggregates from the place ``g`` on, ``v``
-    (d * TILE) and ``t`` (2 * TILE) are flat. Four terms are summed, then added: no product passes through
+    ``s`` holds the aggregates from the place ``g`` on; ``v`` (d * TILE) and ``t``
+    (2 * TILE) are flat. Four terms are summed, then added: no product passes through
     more than d / 4 + 4 roundings.
     """
     t[:] = 0
@@ -756,7 +756,8 @@ def count_rows(
         kv = h // group
         _count_task(
             weights[h, a:b], starts[a:b], stops[a:b],
-            tiles[kv], products[kv], values[kv], norms[kv], squares[kv], q64[kv], m64[kv],
+            tiles[kv], products[kv], values[kv], norms[kv], squares[kv],
+            q64[kv], m64[kv],
             sink, contribution, ns, policies, most_weight,
             counts[:, :, h, a:b], flags[:, h, a:b], good[h, a:b],
         )  # fmt: skip
