@@ -131,9 +131,8 @@ class LayerKeys:
         """<v_i, v_j> of all keys in float32; zero beyond the last key."""
         n_kv_heads, n_key, _ = self.array.shape
         tile = compiled.TILE
-        found = np.zeros((n_kv_heads, n_key, -(-n_key // tile) * tile), np.float32)
-        for out, v in zip(found, self.padded, strict=True):
-            np.matmul(v, v.T, out=out[:, :n_key])
+        found = np.empty((n_kv_heads, n_key, -(-n_key // tile) * tile), np.float32)
+        compiled.fill_products(self.padded, self.tiles, found)
         return found
 
     def products(self, n_rows: int) -> np.ndarray:

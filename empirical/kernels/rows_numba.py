@@ -13,7 +13,7 @@ keys of that N are. What is open even then is flagged. ``rows`` derives the radi
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["OPEN", "OPEN_SET", "TIE", "TILE", "count_rows"]
+__all__ = ["OPEN", "OPEN_SET", "TIE", "TILE", "count_rows", "fill_products"]
 
 TILE = 64  # keys handled together; a tile of values stays in the first cache
 TIE, OPEN, OPEN_SET = 1, 2, 4  # flags
@@ -761,3 +761,23 @@ def count_rows(
             sink, contribution, ns, policies, most_weight,
             counts[:, :, h, a:b], flags[:, h, a:b], good[h, a:b],
         )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def fill_products(values: np.ndarray, tiles: np.ndarray, products: np.ndarray) -> None:
+    """Write <v_i, v_j> of all keys; shapes as for ``count_rows``."""
+    n_kv_heads, n_key, d = values.shape
+    n_pairs = (n_key + 1) // 2
+    for i in prange(n_kv_heads * n_pairs):
+        h = i // n_pairs
+        a = 2 * (i - h * n_pairs)
+        both = np.zeros(2 * d, np.float32)
+        for k in range(d):
+            both[k] = values[h, a, k]
+            both[d + k] = values[h, min(a + 1, n_key - 1), k]
+        pair = np.empty(2 * TILE, np.float32)
+        for b in range(0, products.shape[2], TILE):
+            _multiply(both, 0, tiles[h, b * d : (b + TILE) * d], pair, d)
+            products[h, a, b : b + TILE] = pair[:TILE]
+            if a + 1 < n_key:
+                products[h, a + 1, b : b + TILE] = pair[TILE:]
