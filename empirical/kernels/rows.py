@@ -5,22 +5,30 @@ Three ways, each for what the one before leaves open: float32 with a radius (com
 token by token; geobounds itself. The counts are always the exact ones.
 
 The radius in float32. For a row, let u = 2^-24, d the width, m = ||v||, s = s_N and
-R = sum over S of w m. s is summed in float64 and rounded once, so that each coordinate
-is off by at most u |s_k| + N 2^-53 sum_S w |v_k|. A product of s and v then passes
-through at most d/4 + 4 roundings. By Cauchy's inequality t is off by at most
+R = sum over S of w m. t = <v, s> comes in one of two ways, each off by at most m T:
 
-    m ((d/4 + 5) u |s| + N 2^-53 R)
+From tiles of values (large N). Sixteen contributions at a time are summed in float32
+and these sums in float64, which s then leaves rounded once: every coordinate is off by
+at most u |s_k| + 10 u sum_S w |v_k|. A product of s and v passes through at most
+d/4 + 4 roundings. By Cauchy's inequality T = (d/4 + 5) u |s| + 10 u R, to first order.
 
-to first order. w q, the difference, the product with w and an end cost one rounding
-each, and q one, so that phi = w (w q - 2 t) is off by at most
+From products of keys (small N). t is the sum over S of w <v_i, v>. The inner product
+has at most d roundings in any order, so that it is off by at most d u m_i m; a term
+passes through at most N + 1 more, hence T = (N + d + 1) u R.
 
-    w m ((d/4 + 9) u (w m) + 2 (d/4 + 9) u (|s| + N 2^-29 R)).
+w q, the difference, the product with w and an end cost one rounding each, and q one,
+so that phi = w (w q - 2 t) is off by at most
 
-The compiled code takes d/4 + 12 for d/4 + 9 and enlarges the sum by a factor
+    w m ((d/4 + 9) u (w m) + 2 (T + 4 u |t| / m)),
+
+where |t| / m is at most |s|, and |s| at most R. The compiled code takes d/4 + 12,
+N + d + 12 and 12 for d/4 + 9, N + d + 5 and 10, and enlarges the sum by a factor
 1 + 2^-10, which covers the second order and the roundings of the radius itself; d is
 at most 2^10 for that. Underflow: the last factor w is taken times 2^64, exactly, which
 makes every nonzero float32 weight normal; m is at least 2^-40 where v is not zero, and
-2^-90 added inside the bracket exceeds what d 2^-149 and N d 2^-149 m can come to. The
+2^-90 added inside the bracket exceeds what the underflow of sums and products comes
+to: with tiles 2 d 2^-149 and 2 N d 2^-149 m, with products, where N is at most 64 and
+a weight at most 2, 2 (2 d + 1) N 2^-149. The
 last product and its radius are covered by 2^-120 where neither w nor v is zero. A
 weight or a value of zero has power 0 and radius 0, so that the many zero weights of a
 row tie exactly. The radius in float64 is that of T8 with T <= m R.
@@ -52,6 +60,8 @@ __all__ = ["LayerKeys", "RowCounts", "as_array", "count_rows", "row_ranges"]
 MISSING = -1
 # Beyond these a float32 could overflow: norms, weights, keys, width.
 _MOST_SQUARE, _MOST_WEIGHT, _MOST_KEYS, _MOST_WIDTH = 2.0**40, 2.0, 2**18, 2**10
+# The products of more keys would take too much memory.
+_MOST_PRODUCTS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +125,22 @@ class LayerKeys:
         whole[:, :n_key] = self.padded
         by_tile = whole.reshape(n_kv_heads, n_tiles, tile, width).transpose(0, 1, 3, 2)
         return np.ascontiguousarray(by_tile).reshape(n_kv_heads, -1)
+
+    @cached_property
+    def _products(self) -> np.ndarray:
+        """<v_i, v_j> of all keys in float32; zero beyond the last key."""
+        n_kv_heads, n_key, _ = self.array.shape
+        tile = compiled.TILE
+        found = np.empty((n_kv_heads, n_key, -(-n_key // tile) * tile), np.float32)
+        compiled.fill_products(self.padded, self.tiles, found)
+        return found
+
+    def products(self, n_rows: int) -> np.ndarray:
+        """<v_i, v_j>, or nothing where so few rows, or so many keys, do not pay."""
+        n_kv_heads, n_key, _ = self.array.shape
+        if n_key <= _MOST_PRODUCTS and 16 * n_rows >= n_key:
+            return self._products
+        return np.empty((n_kv_heads, 0, 0), np.float32)
 
     @cached_property
     def squares64(self) -> np.ndarray:
@@ -310,6 +336,7 @@ class _Rows:
             np.where(whole, starts, 0),
             np.where(whole, stops, 0),
             keys.tiles,
+            keys.products(self.weights.shape[1]),
             keys.padded,
             keys.norms,
             keys.squares,
