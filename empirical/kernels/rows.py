@@ -12,9 +12,9 @@ and these sums in float64, which s then leaves rounded once: every coordinate is
 at most u |s_k| + 10 u sum_S w |v_k|. A product of s and v passes through at most
 d/4 + 4 roundings. By Cauchy's inequality T = (d/4 + 5) u |s| + 10 u R, to first order.
 
-From products of keys (small N). t is the sum over S of w <v_i, v>. The inner product
-has at most d roundings in any order, so that it is off by at most d u m_i m; a term
-passes through at most N + 1 more, hence T = (N + d + 1) u R.
+From products of keys (small N). t is the sum over S of w <v_i, v>. The product of
+an inner product passes through at most d/4 + 4 roundings, so that it is off by at most
+(d + 4) u m_i m; a term passes through at most N + 1 more, hence T = (N + d + 5) u R.
 
 w q, the difference, the product with w and an end cost one rounding each, and q one,
 so that phi = w (w q - 2 t) is off by at most
@@ -22,7 +22,7 @@ so that phi = w (w q - 2 t) is off by at most
     w m ((d/4 + 9) u (w m) + 2 (T + 4 u |t| / m)),
 
 where |t| / m is at most |s|, and |s| at most R. The compiled code takes d/4 + 12,
-N + d + 12 and 12 for d/4 + 9, N + d + 5 and 10, and enlarges the sum by a factor
+N + d + 12 and 12 for d/4 + 9, N + d + 9 and 10, and enlarges the sum by a factor
 1 + 2^-10, which covers the second order and the roundings of the radius itself; d is
 at most 2^10 for that. Underflow: the last factor w is taken times 2^64, exactly, which
 makes every nonzero float32 weight normal; m is at least 2^-40 where v is not zero, and
