@@ -17,7 +17,7 @@ from geobounds.selection import Ranking, Selection
 
 try:
     from empirical.kernels.cells_numba import count_cells
-except ImportError:  # numba is an extra
+except ModuleNotFoundError:  # numba is an extra
     count_cells = None
 
 __all__ = ["cell_counts"]

@@ -13,7 +13,7 @@ from geobounds.selection import SINK_POLICIES
 compiled: Any
 try:
     from empirical.kernels import row_cells_numba as compiled
-except ImportError:  # numba is an extra
+except ModuleNotFoundError:  # numba is an extra
     compiled = None
 
 __all__ = ["count_row_cells"]

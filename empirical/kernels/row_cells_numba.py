@@ -4,12 +4,19 @@ import numpy as np
 from numba import njit, prange
 
 from empirical.kernels.cells_numba import count_one
-from empirical.kernels.rows_numba import _add_two, _dot, _order
+from empirical.kernels.rows_numba import _FUSED, _dot, _order
 
 __all__ = ["count_row_cells", "row_dots"]
 
 _UNIT = 2.0**-53
 _MARGIN = 1 + 2.0**-20  # for norms and sums, which are rounded
+
+
+@njit(cache=True, nogil=True, fastmath=_FUSED)
+def _add(total: np.ndarray, w: float, v: np.ndarray) -> None:
+    """Add a contribution in float64, where products of float32 are exact."""
+    for k in range(len(total)):
+        total[k] += w * np.float64(v[k])
 
 
 @njit(cache=True, nogil=True)
@@ -30,7 +37,7 @@ def row_dots(
     total, size = np.zeros(d), 0.0
     for i in range(n):
         key = ranked[i]
-        _add_two(total, np.float64(w[key]), values[key], 0.0, values[key])
+        _add(total, np.float64(w[key]), values[key])
         size += np.float64(w[key]) * m[key]
     scale = _MARGIN * (n + d + 3) * _UNIT * size
     for i in range(len(ranked)):

@@ -52,7 +52,7 @@ from geobounds.selection import SINK_POLICIES
 compiled: Any
 try:
     from empirical.kernels import rows_numba as compiled
-except ImportError:  # numba is an extra
+except ModuleNotFoundError:  # numba is an extra
     compiled = None
 
 __all__ = ["LayerKeys", "RowCounts", "as_array", "count_rows", "row_ranges"]

@@ -34,8 +34,6 @@ _APART = np.float32(1 + 2.0**-20)  # scores this far apart are in order
 _FUSED = {"contract"}
 # Sums in any order; there are no NaNs.
 _ANY_ORDER = {"contract", "reassoc", "nnan", "nsz"}
-# Lets extremes be searched in vectors.
-_EXTREME = {"nnan", "nsz"}
 
 
 @njit(cache=True, nogil=True)
