@@ -15,7 +15,7 @@ from empirical.plots import map_of_heads
 from empirical.report import figure_parts, page_environment
 from geobounds.files import write_text
 
-__all__ = ["is_query_scan", "query_metrics", "write_query_report"]
+__all__ = ["query_metrics", "write_query_report"]
 
 _ACROSS = ("window", "layer", "head", "query")
 _BANDS = 16  # most bands of query positions
@@ -26,11 +26,6 @@ _COLUMNS = {
     "t2_joint": "F >=, inversions (T2)",
     "t6": "F >=, cells (T6)",
 }
-
-
-def is_query_scan(scan: xr.Dataset) -> bool:
-    """Whether a scan holds counts of many queries."""
-    return "query" in scan.dims
 
 
 def query_metrics(scan: xr.Dataset) -> xr.Dataset:

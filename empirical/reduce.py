@@ -16,6 +16,7 @@ from empirical.kernels.batch import count_selections
 from empirical.kernels.cells import cell_counts
 from empirical.kernels.pairwise import cosine_table, pairwise_counts
 from empirical.kernels.removals import REMOVALS, removal_counts
+from empirical.kernels.rows import MISSING
 from geobounds import (
     HeadData,
     find_sink,
@@ -44,7 +45,6 @@ DISTANCES = ("euclidean", "cosine")
 RANKINGS = ("weight", "contribution")
 SINK_POLICIES = ("keep", "drop", "compete")
 CERTIFIED_POLICIES = ("keep", "drop")  # bounds are computed for these
-MISSING = -1
 
 _HEAD = ("layer", "head")
 _MEASURED = ("distance", "ranking", "sink_policy", *_HEAD, "n")

@@ -27,7 +27,6 @@ _UNIT64 = 2.0**-53
 _MARGIN = 1 + 2.0**-10  # roundings of a radius, and second-order terms
 _FLOOR = np.float32(2.0**-90)  # underflow, in units of a weight times a norm
 _LEAST = np.float32(2.0**-120)  # underflow of a power or its radius
-_NEVER = np.float32(2.0**20)  # a level beyond every grid
 _APART = np.float32(1 + 2.0**-20)  # scores this far apart are in order
 
 # A product and a sum may be fused, which saves a rounding; sums keep their order.

@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from empirical.reduce import CERTIFIED_POLICIES, MISSING
+from empirical.kernels.rows import MISSING
+from empirical.reduce import CERTIFIED_POLICIES
 from empirical.study.data import StudyData
 from empirical.study.finding import Finding, Range
 from empirical.study.hypotheses import NOTHING, exactly, sampled

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from empirical.drawing import Drawing, save_both
+from empirical.report import page_environment
 from empirical.study.figures import ACROSS, FIGURES, GROUPS, Plot, draw
 from empirical.study.finding import Finding
 from empirical.study.style import About, Tables
@@ -221,9 +222,7 @@ def _short(model: str) -> str:
 
 
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("empirical"), undefined=StrictUndefined, autoescape=True
-    )
+    environment = page_environment()
     environment.filters["effect"] = number
     environment.globals["marks"] = MARKS
     return environment
